@@ -1,0 +1,128 @@
+"""Words: the append-only log of one session while it is replayed, and its indivisible groups.
+
+A group is an assistant message with all its results; a lone message is a group of one. A group
+closes when the next assistant message arrives, so what a request sees is never regrouped later.
+Results pair with calls of the round that is open, in the order of the calls: an id that is used
+again in a later round is another call (H1, F1.4, Z13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bench.events import Event, Message, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class CallState:
+    """A call and the seq of its result; `result_seq` None means that no result came."""
+
+    call: ToolCall
+    wire_id: str
+    result_seq: int | None
+
+
+class History:
+    """The log as far as it has been told. It only grows; what was told never changes (H3).
+
+    Positions are indexes into the log (seq - 1). The future isn't in here, so nothing that holds
+    a history can look ahead.
+    """
+
+    __slots__ = (
+        "_calls",
+        "_events",
+        "_ids_used",
+        "_open_round",
+        "_result_wire_ids",
+        "_start_of",
+    )
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._events: list[Event] = []
+        self._start_of: list[int] = []
+        self._calls: dict[int, list[CallState]] = {}
+        self._result_wire_ids: dict[int, str] = {}
+        self._ids_used: dict[str, int] = {}
+        self._open_round: int | None = None
+        for event in events:
+            self.append(event)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __getitem__(self, position: int) -> Event:
+        return self._events[position]
+
+    def append(self, event: Event) -> None:
+        """Tell the next event. Amortised constant time."""
+        position = len(self._events)
+        if event.seq != position + 1:
+            raise ValueError(
+                f"event seq {event.seq} after {position} events: expected {position + 1}"
+            )
+        self._events.append(event)
+        role = event.message.role
+        start = position
+        if role == "assistant":
+            self._open_round = position
+            self._calls[position] = [
+                CallState(call, self._wire_id(call.id), None) for call in event.message.calls
+            ]
+        elif role == "tool" and self._pair(event, position):
+            start = self._open_round if self._open_round is not None else position
+            # A user who typed while a tool ran now stands inside its group.
+            earlier = position - 1
+            while earlier >= start and self._start_of[earlier] != start:
+                self._start_of[earlier] = start
+                earlier -= 1
+        self._start_of.append(start)
+
+    def _wire_id(self, call_id: str) -> str:
+        times_used = self._ids_used.get(call_id, 0)
+        self._ids_used[call_id] = times_used + 1
+        if times_used == 0 and call_id:
+            return call_id
+        candidate = f"{call_id or 'call'}~{times_used + 1}"
+        return self._wire_id(candidate) if candidate in self._ids_used else candidate
+
+    def _pair(self, event: Event, position: int) -> bool:
+        if self._open_round is None:
+            return False
+        calls = self._calls[self._open_round]
+        for index, state in enumerate(calls):
+            if state.result_seq is None and state.call.id == (event.message.call_id or ""):
+                calls[index] = CallState(state.call, state.wire_id, event.seq)
+                self._result_wire_ids[position] = state.wire_id
+                return True
+        return False
+
+    def group_start(self, position: int) -> int:
+        """The position of the first event of the group that holds `position`."""
+        return self._start_of[position]
+
+    def calls_at(self, position: int) -> tuple[CallState, ...]:
+        """The calls of the assistant message at `position`, with what became of them."""
+        return tuple(self._calls.get(position, ()))
+
+    def result_wire_id(self, position: int) -> str | None:
+        """The unique call id that the result at `position` answers; None for an orphan result."""
+        return self._result_wire_ids.get(position)
+
+    def is_pending(self, position: int, stop: int) -> bool:
+        """True when unanswered calls at `position` may still be answered, seen from `stop`.
+
+        A call is pending while no user or assistant message follows it, afterwards it is dead (H5).
+        """
+        if all(state.result_seq is not None for state in self._calls.get(position, ())):
+            return False
+        return all(event.message.role == "tool" for event in self._events[position + 1 : stop])
+
+    def events(self, start: int = 0, stop: int | None = None) -> tuple[Event, ...]:
+        """The events from position `start` up to, not including, `stop`."""
+        return tuple(self._events[start:stop])
+
+    def message(self, position: int) -> Message:
+        """The message of the event at `position`."""
+        return self._events[position].message

@@ -1,0 +1,171 @@
+"""Words: what a replay saw, raw. Scores are computed from these and never stored instead of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bench.events import Message
+from bench.history import History
+from bench.projection import Item, Kept, Native, Projection, Shortened, Written
+
+Outcome = Literal["accepted", "rejected", "failed", "suppressed", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestObservation:
+    """One agent request: made before the recorded event `at_seq`.
+
+    `head` indexes `Replay.heads`; with `tail_start` and `stop` it rebuilds the projection that was
+    sent last. `tokens` and `cached_tokens` are the provider's count, `estimate` the strategy's.
+    `repairs` counts stub results and marked lines that made the projection acceptable (H5).
+    """
+
+    index: int
+    at_seq: int
+    is_served: bool
+    tokens: int
+    cached_tokens: int
+    estimate: int
+    head: int
+    tail_start: int
+    stop: int
+    repairs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionObservation:
+    """One try at compacting, accepted or not.
+
+    `request` is the index of the request it was made for (the number of requests for a manual one
+    at the end). Tokens are true, estimates the strategy's own. `covered_messages` counts items of
+    the projection before that are gone after; `generation` counts accepted summaries.
+    `head_before` and `head` index `Replay.heads`.
+    """
+
+    request: int
+    at_seq: int
+    trigger: str
+    phase: str
+    stage: str
+    outcome: Outcome
+    reason: str
+    generation: int
+    segments: int
+    covered_messages: int
+    covered_first_seq: int
+    covered_last_seq: int
+    tokens_before: int
+    tokens_after: int
+    estimate_before: int
+    estimate_after: int
+    asked: int
+    ask_input_tokens: int
+    ask_output_tokens: int
+    head_before: int
+    head: int
+    violations: tuple[str, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Every kind of second try, counted apart."""
+
+    overflow: int = 0
+    repair: int = 0
+    replan: int = 0
+    transport: int = 0
+    suppressed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Why a replay ended before the recording did; `at_request` is the index of that request."""
+
+    at_request: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Everything that one replay of one session through one strategy saw."""
+
+    session: str
+    requests: tuple[RequestObservation, ...]
+    requests_total: int
+    heads: tuple[tuple[Item, ...], ...]
+    compactions: tuple[CompactionObservation, ...]
+    retries: Retries
+    stopped: Stopped | None
+    final: Projection | None = None
+
+    @property
+    def summariser_tokens(self) -> int:
+        """Input and output tokens of all questions that the strategy asked."""
+        return sum(c.ask_input_tokens + c.ask_output_tokens for c in self.compactions)
+
+    def projection(self, index: int, history: History) -> Projection:
+        """The projection of request `index`, over a history that holds the session's events."""
+        seen = self.requests[index]
+        return Projection(history, self.heads[seen.head], seen.tail_start, seen.stop)
+
+
+def item_to_json(item: Item) -> dict[str, Any]:
+    """An item as plain data; events are named by seq, since the session itself is stored once."""
+    match item:
+        case Kept():
+            return {"kind": "kept", "seq": item.event.seq}
+        case Shortened():
+            return {
+                "kind": "shortened",
+                "seq": item.event.seq,
+                "text": item.message.text,
+                "reference": item.reference,
+            }
+        case Written():
+            return {
+                "kind": "written",
+                "role": item.message.role,
+                "text": item.message.text,
+                "first_seq": item.first_seq,
+                "last_seq": item.last_seq,
+            }
+        case Native():
+            return {
+                "kind": "native",
+                "route": item.route,
+                "state": item.state,
+                "tokens": item.tokens,
+                "first_seq": item.first_seq,
+                "last_seq": item.last_seq,
+            }
+
+
+def item_from_json(data: dict[str, Any], history: History) -> Item:
+    """The inverse of `item_to_json`; raises KeyError or ValueError on data of another shape."""
+    match data["kind"]:
+        case "kept":
+            return Kept(history[data["seq"] - 1])
+        case "shortened":
+            event = history[data["seq"] - 1]
+            shown = event.message
+            message = Message(
+                shown.role, data["text"], shown.calls, shown.call_id, shown.attachments
+            )
+            return Shortened(event, message, data.get("reference"))
+        case "written":
+            message = Message(data["role"], data["text"])
+            return Written(message, data["first_seq"], data["last_seq"])
+        case "native":
+            return Native(
+                data["route"], data["state"], data["first_seq"], data["last_seq"], data["tokens"]
+            )
+        case kind:
+            raise ValueError(f"unknown item kind {kind!r}")
+
+
+def heads_to_json(heads: Sequence[Sequence[Item]]) -> list[list[dict[str, Any]]]:
+    """All heads of a replay as plain data."""
+    return [[item_to_json(item) for item in head] for head in heads]

@@ -1,0 +1,291 @@
+"""Words: the projection, what the model would be shown instead of the whole history.
+
+A projection is a row of items that each say where they came from. It is stored as a short `head`
+and a verbatim tail of the history, so that a step without compaction costs O(new events).
+The operations that a strategy is given cut only between groups and keep what is pinned: the
+leading system messages and the current user request (H1, H4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from bench.events import Event, Message, Role
+from bench.history import History
+
+Json: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An event exactly as it is in the history."""
+
+    event: Event
+
+    @property
+    def message(self) -> Message:
+        """What the model is shown."""
+        return self.event.message
+
+    @property
+    def seqs(self) -> tuple[int, int]:
+        """First and last seq that this item stands for."""
+        return self.event.seq, self.event.seq
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """An event whose text was cut or replaced; role, calls and call id stay.
+
+    `reference` names where the whole text can be read again (F10.2), None when nowhere.
+    """
+
+    event: Event
+    message: Message
+    reference: Json = None
+
+    @property
+    def seqs(self) -> tuple[int, int]:
+        """First and last seq that this item stands for."""
+        return self.event.seq, self.event.seq
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Text that a strategy wrote instead of the events first_seq..last_seq."""
+
+    message: Message
+    first_seq: int
+    last_seq: int
+
+    @property
+    def seqs(self) -> tuple[int, int]:
+        """First and last seq that this item stands for."""
+        return self.first_seq, self.last_seq
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """Opaque state that a provider made; it means something on `route` only (F7.2, F7.3).
+
+    `state` is JSON text. `tokens` is what its maker says that it costs. The empty message lets it
+    stand where messages stand; nothing in it can be read.
+    """
+
+    route: str
+    state: str
+    first_seq: int
+    last_seq: int
+    tokens: int
+    message: Message = Message("user")
+
+    @property
+    def seqs(self) -> tuple[int, int]:
+        """First and last seq that this item stands for."""
+        return self.first_seq, self.last_seq
+
+
+Item: TypeAlias = Kept | Shortened | Written | Native
+
+
+@dataclass(frozen=True, slots=True)
+class ItemGroup:
+    """An indivisible run of items: positions start..stop-1 of `Projection.items`.
+
+    `is_pending` is true when a call in it may still be answered; `is_pinned` when it holds a
+    leading system message or the current user request.
+    """
+
+    start: int
+    stop: int
+    items: tuple[Item, ...]
+    is_pending: bool = False
+    is_pinned: bool = False
+
+
+@dataclass(frozen=True)
+class Projection:
+    """What is shown of the first `stop` events: the items `head`, then events from `tail_start`.
+
+    `memory` is the JSON value that the strategy left with `remember`.
+    """
+
+    history: History
+    head: tuple[Item, ...] = ()
+    tail_start: int = 0
+    stop: int = 0
+    memory: Json = None
+
+    @classmethod
+    def whole(cls, history: History, stop: int | None = None, memory: Json = None) -> Projection:
+        """The projection that shows everything."""
+        return cls(history, (), 0, len(history) if stop is None else stop, memory)
+
+    @classmethod
+    def of_items(
+        cls, history: History, items: Sequence[Item], stop: int, memory: Json = None
+    ) -> Projection:
+        """A projection of any items; the verbatim events at its end become the tail."""
+        cut = len(items)
+        position = stop
+        while cut and position:
+            item = items[cut - 1]
+            if not (isinstance(item, Kept) and item.event is history[position - 1]):
+                break
+            cut -= 1
+            position -= 1
+        return cls(history, tuple(items[:cut]), position, stop, memory)
+
+    def advance(self) -> Projection:
+        """The same projection with everything shown that was said since."""
+        return replace(self, stop=len(self.history))
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The whole history so far, as it was told: what a planner may read."""
+        return self.history.events(0, self.stop)
+
+    @cached_property
+    def items(self) -> tuple[Item, ...]:
+        """All items in order, the tail included."""
+        return self.head + tuple(
+            Kept(event) for event in self.history.events(self.tail_start, self.stop)
+        )
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages of all items, in order."""
+        return tuple(item.message for item in self.items)
+
+    @cached_property
+    def leading_system(self) -> int:
+        """How many system messages open the history."""
+        count = 0
+        while count < self.stop and self.history[count].message.role == "system":
+            count += 1
+        return count
+
+    @cached_property
+    def request_position(self) -> int | None:
+        """The position of the current user request; None when there is none or it is answered.
+
+        It counts as answered once an assistant message without calls ends the history (H4).
+        """
+        for position in range(self.stop - 1, -1, -1):
+            event = self.history[position]
+            if event.starts_turn:
+                last = self.history[self.stop - 1].message
+                is_answered = last.role == "assistant" and not last.calls
+                return None if is_answered else position
+        return None
+
+    def is_pinned(self, item: Item) -> bool:
+        """True for a leading system message and for the current user request."""
+        if isinstance(item, (Written, Native)):
+            return False
+        position = item.event.seq - 1
+        return position < self.leading_system or position == self.request_position
+
+    @cached_property
+    def groups(self) -> tuple[ItemGroup, ...]:
+        """The items in indivisible groups."""
+        return tuple(self._grouped())
+
+    def _grouped(self) -> Iterator[ItemGroup]:
+        start = 0
+        for index in range(1, len(self.items) + 1):
+            if index < len(self.items) and self._same_group(
+                self.items[index - 1], self.items[index]
+            ):
+                continue
+            members = self.items[start:index]
+            yield ItemGroup(
+                start,
+                index,
+                members,
+                is_pending=any(self._has_pending_call(item) for item in members),
+                is_pinned=any(self.is_pinned(item) for item in members),
+            )
+            start = index
+
+    def _same_group(self, before: Item, after: Item) -> bool:
+        if isinstance(before, (Written, Native)) or isinstance(after, (Written, Native)):
+            return False
+        starts = self.history.group_start
+        return starts(before.event.seq - 1) == starts(after.event.seq - 1)
+
+    def _has_pending_call(self, item: Item) -> bool:
+        if isinstance(item, (Written, Native)):
+            return False
+        return self.history.is_pending(item.event.seq - 1, self.stop)
+
+    def with_items(self, items: Sequence[Item]) -> Projection:
+        """This projection with other items; nothing is checked here, the engine judges the result."""
+        return Projection.of_items(self.history, items, self.stop, self.memory)
+
+    def keep(self, groups: Iterable[ItemGroup]) -> Projection:
+        """Only these groups and what is pinned, in the order of the history."""
+        wanted = {group.start for group in groups}
+        return self.with_items(
+            [
+                item
+                for group in self.groups
+                if group.start in wanted or group.is_pinned
+                for item in group.items
+            ]
+        )
+
+    def drop(self, groups: Iterable[ItemGroup]) -> Projection:
+        """Everything but these groups; what is pinned stays."""
+        unwanted = {group.start for group in groups}
+        return self.keep(group for group in self.groups if group.start not in unwanted)
+
+    def summarise(
+        self,
+        groups: Sequence[ItemGroup],
+        text: str,
+        *,
+        role: Role = "user",
+        keep_pinned: bool = True,
+    ) -> Projection:
+        """One written message instead of neighbouring groups; pinned ones stay verbatim behind it.
+
+        Leading system messages inside the run stay before it. Raises ValueError when the groups
+        are none or aren't neighbours.
+        """
+        if not groups or any(
+            left.stop != right.start for left, right in zip(groups, groups[1:], strict=False)
+        ):
+            raise ValueError("summarise: groups must be one unbroken run of at least one group")
+        first, last = groups[0].start, groups[-1].stop
+        covered = [item for group in groups for item in group.items]
+        seqs = [item.seqs for item in covered]
+        summary = Written(Message(role, text), min(a for a, _ in seqs), max(b for _, b in seqs))
+        pinned = [
+            item for group in groups if group.is_pinned and keep_pinned for item in group.items
+        ]
+        systems = [item for item in pinned if item.message.role == "system"]
+        others = [item for item in pinned if item.message.role != "system"]
+        items = [*self.items[:first], *systems, summary, *others, *self.items[last:]]
+        return self.with_items(items)
+
+    def shorten(
+        self, texts: dict[int, str], references: dict[int, Json] | None = None
+    ) -> Projection:
+        """Other text for the events with these seqs; unknown seqs are ignored."""
+        known = references or {}
+
+        def shortened(item: Item) -> Item:
+            if isinstance(item, (Written, Native)) or item.event.seq not in texts:
+                return item
+            message = replace(item.message, text=texts[item.event.seq])
+            return Shortened(item.event, message, known.get(item.event.seq))
+
+        return self.with_items([shortened(item) for item in self.items])
+
+    def remember(self, value: Json) -> Projection:
+        """This projection with another memory; it comes back as `view.memory` next time."""
+        return replace(self, memory=value)

@@ -1,0 +1,89 @@
+"""Words: the arbiter. A provider accepts a request or refuses it, and alone knows its true size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, get_args
+
+from bench.events import Message
+from bench.projection import Native, Projection
+from bench.strategy import Reply, Usage
+
+ErrorKind = Literal[
+    "input_overflow",
+    "output_reservation",
+    "output_limit",
+    "rate_limit",
+    "quota",
+    "payload_too_large",
+    "item_count",
+    "media",
+    "invalid_request",
+    "content_filter",
+    "auth",
+    "timeout",
+    "server",
+    "unknown",
+]
+ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
+
+
+class ProviderError(Exception):
+    """A refusal. Only `input_overflow` triggers compaction (F2.5).
+
+    `body` is the vendor-shaped JSON text, `status` the HTTP status; `sent_tokens` and
+    `limit_tokens` are figures that the provider gave, None when it gave none.
+    """
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        text: str,
+        *,
+        status: int = 400,
+        body: str = "",
+        sent_tokens: int | None = None,
+        limit_tokens: int | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.text = text
+        self.status = status
+        self.body = body
+        self.sent_tokens = sent_tokens
+        self.limit_tokens = limit_tokens
+
+
+class Provider(Protocol):
+    """Where requests go: agent requests by `send`, a strategy's own questions by `complete`."""
+
+    @property
+    def route(self) -> str:
+        """Provider, endpoint and model in one string."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model that serves the summariser."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """The context window in tokens."""
+        ...
+
+    def measure(self, projection: Projection) -> int:
+        """The true input tokens of an agent request with this projection."""
+        ...
+
+    def send(self, projection: Projection) -> Usage:
+        """An agent request. Raises ProviderError when it is refused."""
+        ...
+
+    def complete(self, messages: Sequence[Message], *, output_tokens_max: int) -> Reply:
+        """A question of the strategy's. Raises ProviderError when it is refused."""
+        ...
+
+    def native(self, projection: Projection) -> Native:
+        """Compaction by the provider itself. Raises ProviderError where there is none."""
+        ...

@@ -1,0 +1,170 @@
+"""Words: the contract of a strategy: what it does, when it fires, and the one effect it has.
+
+*What* is the method `compact`. *When* is data, `Policy`, which one engine runs for everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from bench.events import Message, ToolDefinition
+from bench.projection import Json, Native, Projection
+
+Trigger = Literal["budget", "provider", "manual"]
+Phase = Literal["automatic", "pre_turn", "mid_turn", "standalone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as a provider reports them; None means that it didn't say."""
+
+    input_tokens: int
+    output_tokens: int = 0
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer. `finish_reason` is the provider's own word ("stop", "length" ...)."""
+
+    text: str
+    finish_reason: str
+    usage: Usage
+
+
+class Ask(Protocol):
+    """The only effect that a strategy has: asking the session's model.
+
+    Raises `bench.provider.ProviderError` when the provider refuses.
+    """
+
+    def __call__(self, messages: Sequence[Message], *, output_tokens_max: int) -> Reply:
+        """One request with these messages; the answer holds at most `output_tokens_max` tokens."""
+        ...
+
+    def native(self, view: Projection) -> Native:
+        """Let the provider compact the view itself; raises ProviderError where it can't."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The limits of one compaction and why it is asked for.
+
+    Token figures are in the strategy's own estimator. `threshold_tokens` is the size above which
+    the engine fires, `size_tokens` the size of the view now (tools included where the policy counts
+    them). `accepted_seq` is the newest event that this route has accepted in an ordinary request
+    (F9), None before the first. `attempt` counts the compactions of this request from 1,
+    `now` is logical time in seconds: the newest event's timestamp, else its seq.
+    """
+
+    window: int
+    threshold_tokens: int
+    size_tokens: int
+    trigger: Trigger
+    stage: str
+    phase: Phase = "automatic"
+    route: str = "simulated"
+    model: str = "offline"
+    session: str = ""
+    accepted_seq: int | None = None
+    attempt: int = 1
+    now: float = 0.0
+    tools: tuple[ToolDefinition, ...] = ()
+
+
+class Declined(Exception):
+    """A strategy tried and refused. `deterministic` says that the same input would fail again.
+
+    `memory` replaces the strategy's memory although nothing was compacted, None leaves it.
+    `kind` tells the engine what happened: "failed" (the summariser or the provider failed),
+    "rejected" (the result was no good) or "suppressed" (not even tried, known to fail).
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        deterministic: bool = False,
+        memory: Json = None,
+        kind: Literal["failed", "rejected", "suppressed"] = "failed",
+        repairs: int = 0,
+        replans: int = 0,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.deterministic = deterministic
+        self.memory = memory
+        self.kind = kind
+        self.repairs = repairs
+        self.replans = replans
+
+
+@dataclass(frozen=True, slots=True)
+class Estimator:
+    """How a strategy guesses sizes: additive units for each message, then tokens of a sum of units.
+
+    `envelope_units` are paid once a request, `tools_units` for all tool definitions together.
+    """
+
+    name: str
+    message_units: Callable[[Message], int]
+    tools_units: Callable[[Sequence[ToolDefinition]], int]
+    tokens: Callable[[int], int] = int
+    envelope_units: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One thing to try when a projection is too large, by the name that `budget.stage` carries.
+
+    `is_lasting` False: the result serves this request only, the next one starts without it.
+    `must_shrink` False: the gate lets a result of any size pass.
+    """
+
+    name: str
+    is_lasting: bool = True
+    must_shrink: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When a strategy fires and how it recovers, run by the engine for everybody.
+
+    `threshold_fraction` of the window, or `threshold_tokens` (wins when set), or the window less
+    `reserve_tokens` (wins over both): above it (strictly) the stages are tried in order until one
+    gets below. `count_tools` adds the tool definitions to the size. `anchor_to_usage` measures by
+    the provider's last count plus the estimated difference. `low_water` remembers the size after a
+    try and doesn't fire again at or below it, until a new turn (Z8). `recovery_stages` run after
+    an overflow, at most `recoveries_per_turn` times a turn (F2.4, Z10); `spent_by` lists
+    the outcomes that use up that allowance (Z11). `waives` names the promises (H4 ...) that an
+    original program doesn't keep, each with its reason.
+    """
+
+    stages: tuple[Stage, ...] = (Stage("compact"),)
+    recovery_stages: tuple[Stage, ...] = (Stage("compact"),)
+    threshold_fraction: float = 0.8
+    threshold_tokens: int | None = None
+    reserve_tokens: int | None = None
+    count_tools: bool = True
+    anchor_to_usage: bool = False
+    low_water: bool = True
+    recoveries_per_turn: int = 1
+    spent_by: tuple[str, ...] = ("accepted", "failed")
+    is_control: bool = False
+    ignores_window: bool = False
+    waives: tuple[tuple[str, str], ...] = ()
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """What to do. A frozen dataclass with this method is a strategy; its fields are parameters.
+
+    Optional attributes with defaults: `policy` (a Policy), `estimator` (an Estimator; characters/4).
+    """
+
+    def compact(self, view: Projection, budget: Budget, ask: Ask) -> Projection | None:
+        """A shorter projection, None when there is nothing to do; raises Declined."""
+        ...

@@ -1,0 +1,1 @@
+"""From stored observations to frames, charts, tables and pages."""

@@ -1,0 +1,1 @@
+"""Compaction strategies, one file or small folder each. They import only the words of `bench`."""
