@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from bench.events import Event, Message, Role
@@ -256,9 +257,7 @@ class Projection:
         Leading system messages inside the run stay before it. Raises ValueError when the groups
         are none or aren't neighbours.
         """
-        if not groups or any(
-            left.stop != right.start for left, right in zip(groups, groups[1:], strict=False)
-        ):
+        if not groups or any(left.stop != right.start for left, right in pairwise(groups)):
             raise ValueError("summarise: groups must be one unbroken run of at least one group")
         first, last = groups[0].start, groups[-1].stop
         covered = [item for group in groups for item in group.items]

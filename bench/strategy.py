@@ -162,7 +162,7 @@ class Policy:
 class Strategy(Protocol):
     """What to do. A frozen dataclass with this method is a strategy; its fields are parameters.
 
-    Optional attributes with defaults: `policy` (a Policy), `estimator` (an Estimator; characters/4).
+    Optional attributes with defaults: `policy` (Policy), `estimator` (Estimator; characters/4).
     """
 
     def compact(self, view: Projection, budget: Budget, ask: Ask) -> Projection | None:
