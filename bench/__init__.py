@@ -1,1 +1,1 @@
-"""compaction-bench: what does each way of compacting an agent's context lose, and what does it save?"""
+"""compaction-bench: what each way of compacting an agent's context loses and saves."""

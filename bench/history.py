@@ -98,6 +98,11 @@ class History:
                 return True
         return False
 
+    @property
+    def open_round_start(self) -> int:
+        """The position from which results may still join a group: everything before is settled."""
+        return len(self._events) if self._open_round is None else self._open_round
+
     def group_start(self, position: int) -> int:
         """The position of the first event of the group that holds `position`."""
         return self._start_of[position]

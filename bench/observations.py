@@ -1,4 +1,4 @@
-"""Words: what a replay saw, raw. Scores are computed from these and never stored instead of them."""
+"""Words: what a replay saw, raw. Scores are computed from these, never stored in their place."""
 
 from __future__ import annotations
 

