@@ -1,0 +1,130 @@
+"""Judgement: what the harness promises about every projection of every strategy (spec H1 to H5).
+
+Each violation is a sentence that begins with the promise's name. The checks know the history and
+the finished projection, not how a strategy made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.projection import Item, Kept, Native, Projection, Shortened, Written
+from bench.wire.checks import CHECKS, check_serialisable
+from bench.wire.formats import FORMATS
+from bench.wire.rendering import render
+
+
+def violations(candidate: Projection, waived: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Broken promises of `candidate`, those named in `waived` ("H4" ...) left out."""
+    found = [
+        *_provenance(candidate),
+        *_order(candidate),
+        *_whole_groups(candidate),
+        *_pinned(candidate),
+    ]
+    if not found:
+        # A projection that is broken in itself can't be rendered meaningfully.
+        found += _acceptable(candidate)
+    return tuple(sentence for sentence in found if sentence[:2] not in waived)
+
+
+def _provenance(candidate: Projection) -> Iterator[str]:
+    """H3: what claims to come from the history is what the history says."""
+    history, stop = candidate.history, candidate.stop
+    for item in candidate.items:
+        first, last = item.seqs
+        if not 1 <= first <= last <= stop:
+            yield f"H3: an item stands for events {first} to {last} of {stop}"
+        elif isinstance(item, Kept):
+            if item.event != history[first - 1]:
+                yield f"H3: event {first} isn't what the history says"
+        elif isinstance(item, Shortened):
+            told, shown = history[first - 1].message, item.message
+            if item.event != history[first - 1] or (
+                (told.role, told.calls, told.call_id) != (shown.role, shown.calls, shown.call_id)
+            ):
+                yield f"H3: shortened event {first} changed more than its text"
+        elif isinstance(item, Written) and item.message.role == "tool":
+            yield f"H5: written text for events {first} to {last} claims to be a tool result"
+        elif isinstance(item, Written) and not item.message.text.strip():
+            yield f"H5: written text for events {first} to {last} is empty"
+
+
+def _order(candidate: Projection) -> Iterator[str]:
+    """Events stand at most once and in the order in which they were told."""
+    seen = 0
+    for item in candidate.items:
+        if isinstance(item, (Written, Native)):
+            continue
+        if item.event.seq <= seen:
+            yield f"H5: event {item.event.seq} stands behind event {seen}"
+        seen = max(seen, item.event.seq)
+
+
+def _whole_groups(candidate: Projection) -> Iterator[str]:
+    """H1: of each group all members are shown, side by side, or none."""
+    history = candidate.history
+    last_start: int | None = None
+    last_seq = 0
+    # The verbatim tail is whole by itself; only where it begins needs a look.
+    for item in candidate.head + _first_of_tail(candidate):
+        if isinstance(item, (Written, Native)):
+            if last_start is not None and _continues(candidate, last_seq, last_start):
+                yield f"H1: the group of event {last_start + 1} is cut behind event {last_seq}"
+            last_start = None
+            continue
+        seq = item.event.seq
+        start = history.group_start(seq - 1)
+        if start != last_start:
+            if last_start is not None and _continues(candidate, last_seq, last_start):
+                yield f"H1: the group of event {last_start + 1} is cut behind event {last_seq}"
+            if start != seq - 1:
+                yield f"H1: event {seq} stands without the start of its group, event {start + 1}"
+        elif seq != last_seq + 1:
+            yield f"H1: event {last_seq + 1} is missing inside the group of event {start + 1}"
+        last_start, last_seq = start, seq
+    if (
+        last_start is not None
+        and candidate.tail_start == candidate.stop
+        and _continues(candidate, last_seq, last_start)
+    ):
+        yield f"H1: the group of event {last_start + 1} is cut behind event {last_seq}"
+
+
+def _first_of_tail(candidate: Projection) -> tuple[Item, ...]:
+    if candidate.tail_start >= candidate.stop:
+        return ()
+    return (Kept(candidate.history[candidate.tail_start]),)
+
+
+def _continues(candidate: Projection, last_seq: int, group_start: int) -> bool:
+    """True when the event behind `last_seq` still belongs to the group."""
+    if last_seq >= candidate.stop:
+        return False
+    return candidate.history.group_start(last_seq) == group_start
+
+
+def _pinned(candidate: Projection) -> Iterator[str]:
+    """H4: leading system messages stand first, the current request stands verbatim."""
+    head = candidate.items[: candidate.leading_system]
+    for position in range(candidate.leading_system):
+        if position >= len(head) or not _is_verbatim(head[position], position + 1):
+            yield f"H4: leading system message {position + 1} isn't at its place verbatim"
+    position_asked = candidate.request_position
+    if position_asked is None or position_asked >= candidate.tail_start:
+        return
+    if not any(_is_verbatim(item, position_asked + 1) for item in candidate.head):
+        yield f"H4: the current user request, event {position_asked + 1}, isn't there verbatim"
+
+
+def _is_verbatim(item: Item, seq: int) -> bool:
+    return isinstance(item, Kept) and item.event.seq == seq
+
+
+def _acceptable(candidate: Projection) -> Iterator[str]:
+    """H5: the rendered request is one that the APIs accept."""
+    rendered = render(candidate)
+    for name, check in CHECKS.items():
+        request = FORMATS[name](rendered, ())
+        for problem in (*check(request), *check_serialisable(request)):
+            yield f"H5: {name}: {problem}"
