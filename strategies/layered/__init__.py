@@ -1,0 +1,1 @@
+"""Layered segments, the strategy `layered`: a checkpoint of the history's prefix, in segments."""

@@ -1,0 +1,105 @@
+"""The covered history as digests and records see it: seq, message, and its full JSON text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bench.events import Event, Message, ToolCall
+from strategies.layered.encoding import compact_json, quoted, utf8
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMessage:
+    """One message of the history with its seq.
+
+    `message` is what a model sees of it. `stored_json` is the text that digests are made of, for a
+    store that keeps more than a model sees; None makes it from the message.
+    """
+
+    seq: int
+    message: Message
+    stored_json: str | None = None
+
+    @property
+    def json(self) -> str:
+        """The full JSON text of the message, without its seq."""
+        return message_json(self.message) if self.stored_json is None else self.stored_json
+
+
+def sources(events: Iterable[Event]) -> tuple[SourceMessage, ...]:
+    """The events of a harness history as sources."""
+    return tuple(SourceMessage(event.seq, event.message) for event in events)
+
+
+def arguments_json(arguments: str) -> str:
+    """The arguments of a call as JSON: as they are, or, where they are none, as one JSON string.
+
+    No arguments at all encode as null.
+    """
+    if not arguments:
+        return "null"
+    compact = compact_json(arguments)
+    return quoted(arguments) if compact is None else compact
+
+
+def call_json(call: ToolCall) -> str:
+    """A call as a JSON object."""
+    arguments = arguments_json(call.arguments)
+    return f'{{"id":{quoted(call.id)},"name":{quoted(call.name)},"input":{arguments}}}'
+
+
+def message_json(message: Message) -> str:
+    """Everything that the harness keeps of a message; role and text always, the rest if present."""
+    parts = [f'"role":{quoted(message.role)}', f'"content":{quoted(message.text)}']
+    if message.attachments:
+        listed = ",".join(
+            f'{{"media_type":{quoted(each.media_type)},"data":{quoted(each.data)}}}'
+            for each in message.attachments
+        )
+        parts.append(f'"attachments":[{listed}]')
+    if message.reasoning:
+        parts.append(f'"reasoning":{quoted(message.reasoning)}')
+    if message.calls:
+        parts.append(f'"tool_calls":[{",".join(call_json(call) for call in message.calls)}]')
+    if message.call_id:
+        parts.append(f'"tool_call_id":{quoted(message.call_id)}')
+    return "{" + ",".join(parts) + "}"
+
+
+class RunningDigest:
+    """The source digest while the history grows; `copy` makes a check cost only what is new.
+
+    SHA-256 over, for each covered message in order: its decimal seq, NUL, its JSON, NUL (F4.4).
+    """
+
+    __slots__ = ("_state", "through_seq")
+
+    def __init__(self) -> None:
+        self._state = hashlib.sha256()
+        self.through_seq = 0
+
+    def add(self, source: SourceMessage) -> None:
+        """Cover one more message."""
+        self._state.update(f"{source.seq}\0".encode() + utf8(source.json) + b"\0")
+        self.through_seq = source.seq
+
+    def copy(self) -> RunningDigest:
+        """An independent digest of the same messages."""
+        twin = RunningDigest()
+        twin._state = self._state.copy()
+        twin.through_seq = self.through_seq
+        return twin
+
+    def hexdigest(self) -> str:
+        """The digest of everything covered so far."""
+        return self._state.hexdigest()
+
+
+def source_digest(covered: Sequence[SourceMessage]) -> str:
+    """The digest of these messages (F4.4)."""
+    running = RunningDigest()
+    for source in covered:
+        running.add(source)
+    return running.hexdigest()
