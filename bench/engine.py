@@ -1,0 +1,403 @@
+"""Judgement: when a strategy fires, what becomes of its result, how a refused request is rescued.
+
+One engine runs the `Policy` of every strategy: trigger, stages in order, low-water mark, recovery
+and the acceptance gate are data. A fault at any point leaves the old projection (H8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bench.estimators import CHARACTERS
+from bench.events import Event, Message, Session
+from bench.invariants import violations
+from bench.observations import CompactionObservation, Outcome, Retries
+from bench.projection import Item, Native, Projection, Written
+from bench.provider import Provider, ProviderError
+from bench.sizes import ProjectionSizes
+from bench.strategy import (
+    Budget,
+    Declined,
+    Estimator,
+    Phase,
+    Policy,
+    Reply,
+    Stage,
+    Strategy,
+    Trigger,
+    Usage,
+)
+
+DEFAULT_POLICY = Policy()
+
+_HEADS_COMPARED = 4
+
+
+def policy_of(strategy: Strategy) -> Policy:
+    """When this strategy fires; the defaults where it doesn't say."""
+    policy = getattr(strategy, "policy", DEFAULT_POLICY)
+    return policy if isinstance(policy, Policy) else DEFAULT_POLICY
+
+
+def estimator_of(strategy: Strategy) -> Estimator:
+    """How this strategy guesses sizes; characters/4 where it doesn't say."""
+    estimator = getattr(strategy, "estimator", CHARACTERS)
+    return estimator if isinstance(estimator, Estimator) else CHARACTERS
+
+
+def threshold_of(policy: Policy, window: int) -> int:
+    """The size above which (strictly) the stages are tried, in the strategy's own tokens."""
+    if policy.reserve_tokens is not None:
+        return max(0, window - policy.reserve_tokens)
+    if policy.threshold_tokens is not None:
+        return policy.threshold_tokens
+    return int(window * policy.threshold_fraction)
+
+
+class MeteredAsk:
+    """The `Ask` that a strategy is handed: it passes questions on and adds up what they cost."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self.asked = 0
+        self.input_tokens = 0
+        self.output_tokens = 0
+
+    def __call__(self, messages: Sequence[Message], *, output_tokens_max: int) -> Reply:
+        """One question; its tokens count towards the run whatever becomes of the answer (Z12)."""
+        self.asked += 1
+        reply = self._provider.complete(messages, output_tokens_max=output_tokens_max)
+        self.input_tokens += reply.usage.input_tokens
+        self.output_tokens += reply.usage.output_tokens
+        return reply
+
+    def native(self, view: Projection) -> Native:
+        """Compaction by the provider itself."""
+        self.asked += 1
+        return self._provider.native(view)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What to send now, and what the next request starts from (`lasting`).
+
+    `outcomes` names what the stages came to, in order; `is_due` is false when nothing was tried.
+    """
+
+    lasting: Projection
+    sent: Projection
+    outcomes: tuple[Outcome, ...] = ()
+    is_due: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What became of a refused request: `prepared` None means that it isn't sent again.
+
+    `is_spent` tells whether the turn's allowance is used up, `reason` why there is no retry.
+    """
+
+    prepared: Prepared | None
+    is_spent: bool
+    reason: str = ""
+
+
+class Engine:
+    """Runs one strategy over one session. Its state belongs to one replay and to one turn of it."""
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        provider: Provider,
+        session: Session,
+        *,
+        forced_requests: frozenset[int] | None = None,
+    ) -> None:
+        self.policy = policy_of(strategy)
+        self.threshold = threshold_of(self.policy, provider.window)
+        self.low_water = 0
+        self.compactions: list[CompactionObservation] = []
+        self.heads: list[tuple[Item, ...]] = [()]
+        self.retries = Retries()
+        self._strategy = strategy
+        self._provider = provider
+        self._session = session
+        self._forced_requests = forced_requests
+        self._waived = frozenset(name for name, _ in self.policy.waives)
+        self._estimator = estimator_of(strategy)
+        self._sizes = ProjectionSizes(self._estimator.message_units)
+        self._tools_units = (
+            self._estimator.tools_units(session.tools) if self.policy.count_tools else 0
+        )
+        self._recoveries = 0
+        self._generation = 0
+        self._accepted_seq: int | None = None
+        self._anchor: tuple[int, int] | None = None
+
+    def begin_turn(self) -> None:
+        """A user spoke: the low-water mark and the recovery allowance start anew (Z8, Z10)."""
+        self.low_water = 0
+        self._recoveries = 0
+
+    def served(self, sent: Projection, usage: Usage) -> None:
+        """The provider accepted `sent`: remember how far it came and what it counted (F9.1)."""
+        self._accepted_seq = sent.stop
+        if self.policy.anchor_to_usage:
+            self._anchor = (usage.input_tokens, self._units(sent))
+
+    def size(self, projection: Projection) -> int:
+        """The strategy's estimate of a request with this projection."""
+        units = self._units(projection)
+        if self._anchor is None:
+            return self._estimator.tokens(units)
+        counted, counted_units = self._anchor
+        difference = self._estimator.tokens(abs(units - counted_units))
+        return max(0, counted + (difference if units >= counted_units else -difference))
+
+    def _units(self, projection: Projection) -> int:
+        fixed = self._estimator.envelope_units + self._tools_units
+        return fixed + self._sizes.total(projection)
+
+    def prepare(self, projection: Projection, request: int) -> Prepared:
+        """Before a request: compact when it is due. The result may still be too large."""
+        if not self.policy.stages or self._provider.window <= 0:
+            return Prepared(projection, projection)
+        size = self.size(projection)
+        if self._forced_requests is not None:
+            is_due = request in self._forced_requests
+        else:
+            is_guarded = self.policy.low_water and self.low_water > 0 and size <= self.low_water
+            is_due = size > self.threshold and not is_guarded
+        if not is_due:
+            return Prepared(projection, projection)
+        target = 0 if self._forced_requests is not None else self.threshold
+        prepared = self._run_stages(projection, self.policy.stages, "budget", request, target)
+        last = prepared.outcomes[-1] if prepared.outcomes else "nothing"
+        if last not in ("failed", "suppressed"):
+            self.low_water = self.size(prepared.lasting)
+        return prepared
+
+    def recover(self, projection: Projection, request: int) -> Recovery:
+        """After an overflow: compact whatever the estimate says, at most once a turn (Z9, F2.4)."""
+        if self._provider.window <= 0 or not self.policy.recovery_stages:
+            return Recovery(None, False, "this strategy doesn't recover")
+        if self._recoveries >= self.policy.recoveries_per_turn:
+            return Recovery(None, False, "the recovery of this turn is used up")
+        stages = self.policy.recovery_stages
+        prepared = self._run_stages(projection, stages, "provider", request, self.threshold)
+        decisive: Outcome = "nothing"
+        for outcome in prepared.outcomes:
+            decisive = "accepted" if "accepted" in (outcome, decisive) else outcome
+        is_spent = decisive in self.policy.spent_by
+        self._recoveries += is_spent
+        if decisive != "accepted":
+            reason = self.compactions[-1].reason if decisive != "nothing" else "nothing to compact"
+            return Recovery(None, is_spent, f"{decisive}: {reason}")
+        self.low_water = self.size(prepared.lasting)
+        self.retries = replace(self.retries, overflow=self.retries.overflow + 1)
+        return Recovery(prepared, is_spent)
+
+    def compact_now(self, projection: Projection, request: int) -> Prepared:
+        """Manual compaction of an idle session (F2.3)."""
+        return self._run_stages(projection, self.policy.stages, "manual", request, 0)
+
+    def _run_stages(
+        self,
+        projection: Projection,
+        stages: Sequence[Stage],
+        trigger: Trigger,
+        request: int,
+        target: int,
+    ) -> Prepared:
+        """Tries the stages in order until one gets the size to `target` or below."""
+        lasting = sent = projection
+        outcomes: list[Outcome] = []
+        for attempt, stage in enumerate(stages, start=1):
+            if trigger == "manual" and not stage.is_lasting:
+                continue
+            outcome, candidate = self._try(sent, stage, trigger, request, attempt)
+            outcomes.append(outcome)
+            if outcome == "accepted":
+                sent = candidate
+                lasting = candidate if stage.is_lasting else lasting.remember(candidate.memory)
+            else:
+                lasting = lasting.remember(candidate.memory)
+                sent = sent.remember(candidate.memory)
+            if outcome == "accepted" and self.size(sent) <= target:
+                break
+        return Prepared(lasting, sent, tuple(outcomes), is_due=True)
+
+    def _try(
+        self, view: Projection, stage: Stage, trigger: Trigger, request: int, attempt: int
+    ) -> tuple[Outcome, Projection]:
+        """One stage. On any outcome but "accepted" the projection is the view, memory apart."""
+        ask = MeteredAsk(self._provider)
+        budget = self._budget(view, stage, trigger, attempt)
+        broken: tuple[str, ...] = ()
+        candidate: Projection | None = None
+        outcome: Outcome
+        try:
+            answer: object = self._strategy.compact(view, budget, ask)
+            if answer is not None and not isinstance(answer, Projection):
+                raise TypeError(f"compact returned {type(answer).__name__}, not a Projection")
+            candidate = answer
+        except Declined as declined:
+            outcome, reason = declined.kind, declined.reason
+            if declined.memory is not None:
+                view = view.remember(declined.memory)
+            self._count_retries(declined.repairs, declined.replans, outcome == "suppressed")
+        except ProviderError as error:
+            outcome, reason = "failed", f"{error.kind}: {error.text}"
+        except Exception as error:
+            # H8: whatever a strategy does, the projection that was valid stays.
+            outcome, reason = "failed", f"strategy raised {type(error).__name__}: {error}"
+        else:
+            if candidate is None:
+                return "nothing", view
+            outcome, reason, broken = self._judge(view, candidate, stage)
+        if outcome == "accepted" and candidate is not None:
+            self._note(view, candidate, budget, request, ask, outcome, reason, broken)
+            return outcome, candidate
+        if outcome == "nothing" and candidate is not None:
+            return outcome, view.remember(candidate.memory)
+        self._note(view, candidate, budget, request, ask, outcome, reason, broken)
+        return outcome, view
+
+    def _judge(
+        self, view: Projection, candidate: Projection, stage: Stage
+    ) -> tuple[Outcome, str, tuple[str, ...]]:
+        """The acceptance gate: valid, and smaller than what it replaces (H2, F8.6)."""
+        if candidate.history is not view.history or candidate.stop != view.stop:
+            foreign = "H3: the result is no projection of the history as far as it was told"
+            return "rejected", foreign, (foreign,)
+        if candidate.items == view.items:
+            return "nothing", "nothing changed", ()
+        broken = violations(candidate, self._waived)
+        if broken:
+            return "rejected", broken[0], broken
+        if stage.must_shrink and self._units(candidate) >= self._units(view):
+            return "rejected", "not smaller than what it replaces", ()
+        return "accepted", "", ()
+
+    def _budget(self, view: Projection, stage: Stage, trigger: Trigger, attempt: int) -> Budget:
+        newest: Event | None = view.history[view.stop - 1] if view.stop else None
+        now = 0.0 if newest is None else float(newest.timestamp or newest.seq)
+        phase: Phase = "standalone" if trigger == "manual" else "automatic"
+        return Budget(
+            window=self._provider.window,
+            threshold_tokens=self.threshold,
+            size_tokens=self.size(view),
+            trigger=trigger,
+            stage=stage.name,
+            phase=phase,
+            route=self._provider.route,
+            model=self._provider.model,
+            session=self._session.id,
+            accepted_seq=self._accepted_seq,
+            attempt=attempt,
+            now=now,
+            tools=self._session.tools,
+        )
+
+    def _count_retries(self, repairs: int, replans: int, is_suppressed: bool) -> None:
+        self.retries = replace(
+            self.retries,
+            repair=self.retries.repair + repairs,
+            replan=self.retries.replan + replans,
+            suppressed=self.retries.suppressed + is_suppressed,
+        )
+
+    def head_index(self, projection: Projection) -> int:
+        """The place of the projection's head in `heads`, entered when it is new.
+
+        A result that serves one request only is often made again for the next, so equal heads
+        among the newest are one head.
+        """
+        newest = range(len(self.heads) - 1, max(-1, len(self.heads) - 1 - _HEADS_COMPARED), -1)
+        for index in newest:
+            if self.heads[index] is projection.head:
+                return index
+        for index in newest:
+            if self.heads[index] == projection.head:
+                return index
+        self.heads.append(projection.head)
+        return len(self.heads) - 1
+
+    def _note(
+        self,
+        view: Projection,
+        candidate: Projection | None,
+        budget: Budget,
+        request: int,
+        ask: MeteredAsk,
+        outcome: Outcome,
+        reason: str,
+        broken: tuple[str, ...],
+    ) -> None:
+        """Records one try."""
+        is_accepted = outcome == "accepted" and candidate is not None
+        after = candidate if is_accepted and candidate is not None else view
+        diagnostics = _diagnostics(after) if is_accepted else {}
+        covered = _covered(view, after) if is_accepted else ()
+        if is_accepted:
+            self._generation += any(isinstance(item, (Written, Native)) for item in after.head)
+            self._count_retries(
+                int(diagnostics.get("repairs", 0)), int(diagnostics.get("replans", 0)), False
+            )
+        before_index = self.head_index(view)
+        self.compactions.append(
+            CompactionObservation(
+                request=request,
+                at_seq=view.stop + 1,
+                trigger=budget.trigger,
+                phase=str(diagnostics.get("phase", budget.phase)),
+                stage=budget.stage,
+                outcome=outcome,
+                reason=reason,
+                generation=int(diagnostics.get("generation", self._generation)),
+                segments=int(diagnostics.get("segments", _written_count(after))),
+                covered_messages=len(covered),
+                covered_first_seq=min((item.seqs[0] for item in covered), default=0),
+                covered_last_seq=max((item.seqs[1] for item in covered), default=0),
+                tokens_before=self._provider.measure(view),
+                tokens_after=self._provider.measure(after),
+                estimate_before=budget.size_tokens,
+                estimate_after=self.size(after),
+                asked=ask.asked,
+                ask_input_tokens=ask.input_tokens,
+                ask_output_tokens=ask.output_tokens,
+                head_before=before_index,
+                head=self.head_index(after),
+                violations=broken,
+                details=diagnostics,
+            )
+        )
+
+
+def _diagnostics(projection: Projection) -> dict[str, Any]:
+    """What a strategy left under "diagnostics" in its memory, for the record only (F11.4)."""
+    memory = projection.memory
+    if isinstance(memory, dict) and isinstance(memory.get("diagnostics"), dict):
+        return dict(memory["diagnostics"])
+    return {}
+
+
+def _covered(before: Projection, after: Projection) -> tuple[Item, ...]:
+    """The items that stood before and don't stand any more."""
+    remaining = {
+        item.event.seq: item for item in after.head if not isinstance(item, Written | Native)
+    }
+    covered: list[Item] = []
+    for item in before.items:
+        if isinstance(item, Written | Native):
+            if item not in after.head:
+                covered.append(item)
+        elif item.event.seq <= after.tail_start and remaining.get(item.event.seq) != item:
+            covered.append(item)
+    return tuple(covered)
+
+
+def _written_count(projection: Projection) -> int:
+    return sum(isinstance(item, Written | Native) for item in projection.head)

@@ -1,0 +1,125 @@
+"""Judgement: one teacher-forced replay of a session through a strategy.
+
+Before every recorded assistant message a request is made from the projection; the provider accepts
+or refuses it; then the recorded message follows, whatever the projection was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bench.engine import Engine, Prepared
+from bench.events import Session
+from bench.history import History
+from bench.observations import Replay, RequestObservation, Stopped
+from bench.projection import Projection
+from bench.provider import Provider, ProviderError
+from bench.strategy import Strategy
+
+
+def replay(
+    session: Session,
+    strategy: Strategy,
+    provider: Provider,
+    *,
+    cuts: int | None = None,
+    manual: bool = False,
+) -> Replay:
+    """Replays `session` through `strategy` against `provider`.
+
+    `cuts` forces that many compaction points, evenly spaced, instead of the strategy's own
+    triggers; `manual` compacts once more at the end. A request that can't be rescued ends the
+    replay (`Replay.stopped`).
+    """
+    history = History()
+    total = sum(event.message.role == "assistant" for event in session.events)
+    engine = Engine(strategy, provider, session, forced_requests=forced_requests(total, cuts))
+    projection = Projection.whole(history)
+    requests: list[RequestObservation] = []
+    stopped: Stopped | None = None
+    for event in session.events:
+        if event.message.role == "assistant":
+            attempt = _request(engine, provider, projection.advance(), len(requests))
+            requests.append(attempt.observation)
+            projection = attempt.projection
+            if attempt.refusal is not None:
+                stopped = Stopped(attempt.observation.index, attempt.refusal)
+                break
+        history.append(event)
+        if event.starts_turn:
+            engine.begin_turn()
+    final = projection.advance()
+    if manual and stopped is None:
+        final = engine.compact_now(final, len(requests)).lasting
+    return Replay(
+        session=session.id,
+        requests=tuple(requests),
+        requests_total=total,
+        heads=tuple(engine.heads),
+        compactions=tuple(engine.compactions),
+        retries=engine.retries,
+        stopped=stopped,
+        final=final,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    observation: RequestObservation
+    projection: Projection
+    refusal: str | None = None
+
+
+def _request(engine: Engine, provider: Provider, projection: Projection, index: int) -> _Attempt:
+    """One request, compacted before when due and rescued at most once when refused."""
+    prepared = engine.prepare(projection, index)
+    refusal: str | None = None
+    try:
+        usage = provider.send(prepared.sent)
+    except ProviderError as error:
+        refusal = f"{error.kind}: {error.text}"
+        if error.kind != "input_overflow":
+            return _refused(engine, provider, prepared, index, refusal)
+        recovery = engine.recover(prepared.sent, index)
+        if recovery.prepared is None:
+            reason = f"{refusal} ({recovery.reason})"
+            return _refused(engine, provider, prepared, index, reason)
+        prepared = recovery.prepared
+        try:
+            usage = provider.send(prepared.sent)
+        except ProviderError as again:
+            reason = f"{again.kind}: {again.text} (after recovery)"
+            return _refused(engine, provider, prepared, index, reason)
+    engine.served(prepared.sent, usage)
+    observation = _observed(engine, prepared, index, usage.input_tokens)
+    observation = replace(observation, is_served=True, cached_tokens=usage.cached_tokens or 0)
+    return _Attempt(observation, prepared.lasting)
+
+
+def _refused(
+    engine: Engine, provider: Provider, prepared: Prepared, index: int, reason: str
+) -> _Attempt:
+    tokens = provider.measure(prepared.sent)
+    return _Attempt(_observed(engine, prepared, index, tokens), prepared.lasting, reason)
+
+
+def _observed(engine: Engine, prepared: Prepared, index: int, tokens: int) -> RequestObservation:
+    sent = prepared.sent
+    return RequestObservation(
+        index=index,
+        at_seq=sent.stop + 1,
+        is_served=False,
+        tokens=tokens,
+        cached_tokens=0,
+        estimate=engine.size(sent),
+        head=engine.head_index(sent),
+        tail_start=sent.tail_start,
+        stop=sent.stop,
+    )
+
+
+def forced_requests(total: int, cuts: int | None) -> frozenset[int] | None:
+    """The requests before which `cuts` compactions are forced, evenly spaced; None without cuts."""
+    if cuts is None:
+        return None
+    return frozenset(round(total * (cut + 1) / (cuts + 1)) for cut in range(cuts))
