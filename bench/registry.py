@@ -1,0 +1,307 @@
+"""Assembly: which strategies there are, and how a spec becomes one of them.
+
+A strategy is registered by being there: a module in the package `strategies` that says
+`STRATEGIES = {"name": Class}` (and perhaps `PRESETS = {"name": Class(...)}`), an entry point in the
+group `compaction_bench.strategies`, or somebody's own file, `./mine.py:Name`. No table is edited.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, is_dataclass
+from hashlib import sha256
+from importlib.machinery import PathFinder
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bench.errors import UsageError
+from bench.parameters import bind, canonical, close_match, parameters_of, prompt_digest
+from bench.specs import Spec, parse_specs
+from bench.strategy import Strategy
+
+ENTRY_POINT_GROUP = "compaction_bench.strategies"
+IMPORT_NAMES: tuple[str, ...] = ("bench", "strategies", "reports")
+CONTROLS: tuple[str, ...] = ("keep_all", "empty")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStrategy:
+    """A strategy with its canonical `spec`; `name` is the spec without its parameters."""
+
+    spec: str
+    name: str
+    strategy: Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A name, its class or preset (whose values are the defaults) and where it comes from."""
+
+    name: str
+    base: Any
+    source: str
+
+
+def registered(extra: Iterable[EntryPoint] | None = None) -> dict[str, Registered]:
+    """Every registered strategy by name: built in ones first, then plug-ins.
+
+    `extra` replaces the installed entry points. Raises UsageError that names a module or plug-in
+    that fails to load, holds something else than strategies, or takes a name that is taken.
+    """
+    package = importlib.import_module("strategies")
+    found: dict[str, Registered] = {}
+    for module in pkgutil.iter_modules(package.__path__, "strategies."):
+        loaded = _loaded(f"strategy module {module.name}", module.name)
+        for one in _strategies_in(loaded, f"strategy module {module.name}", "built in"):
+            _add(found, one)
+    installed = entry_points(group=ENTRY_POINT_GROUP) if extra is None else extra
+    for point in installed:
+        for one in _strategies_of_plugin(point):
+            _add(found, one)
+    return found
+
+
+def make_strategies(
+    text: str, *, option: str = "--strategy", prompts: Mapping[str, str] | None = None
+) -> tuple[NamedStrategy, ...]:
+    """The strategies that one SPEC stands for, several for a grid.
+
+    `prompts` maps digests to texts for `prompt=sha256:...`. Raises UsageError.
+    """
+    known = registered()
+    return tuple(
+        _make(spec, known, option, prompts or {}) for spec in parse_specs(text, option=option)
+    )
+
+
+def make_strategy(
+    text: str, *, option: str = "--strategy", prompts: Mapping[str, str] | None = None
+) -> NamedStrategy:
+    """The one strategy that a SPEC stands for; raises UsageError for a grid too."""
+    made = make_strategies(text, option=option, prompts=prompts)
+    if len(made) > 1:
+        raise UsageError(f"{option} {text}: a grid of {len(made)} strategies, give one of them")
+    return made[0]
+
+
+def list_strategies() -> list[dict[str, Any]]:
+    """Rows for `strategies --json`: name, spec, source, summary, parameters."""
+    return [describe(one) for one in registered().values()]
+
+
+def describe(one: Registered) -> dict[str, Any]:
+    """One row of `list_strategies`: plain data, defaults as a spec writes them."""
+    cls = one.base if isinstance(one.base, type) else type(one.base)
+    docstring = (cls.__doc__ or "").strip()
+    return {
+        "name": one.name,
+        "spec": one.name,
+        "source": one.source,
+        "summary": docstring.split("\n\n")[0].replace("\n", " ").strip(),
+        "parameters": [
+            {"name": p.name, "type": p.type, "default": p.default, "doc": p.doc}
+            for p in parameters_of(one.base)
+        ],
+    }
+
+
+def check_import_names(search_path: list[str] | None = None) -> None:
+    """Raise UsageError when `bench`, `strategies` or `reports` isn't this distribution's.
+
+    The names are short, so a folder or file of somebody else's may stand before them on the search
+    path; then the wrong code would run. The message names the file.
+    """
+    home = Path(__file__).resolve().parent.parent
+    for name in IMPORT_NAMES:
+        spec = PathFinder.find_spec(name, search_path)
+        if spec is None and search_path is None:
+            spec = importlib.util.find_spec(name)
+        if spec is None:
+            raise UsageError(
+                f"the package {name} of compaction-bench can't be found beside {home / 'bench'}; "
+                "install compaction-bench again"
+            )
+        places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or [])
+        for place in places:
+            expected = home / name / "__init__.py"
+            if Path(place).resolve() != expected:
+                raise UsageError(
+                    f"{place} stands in the way: Python imports it as {name} instead of "
+                    f"{expected}; rename it, start from another folder, or give compaction-bench "
+                    "an environment of its own (pipx install compaction-bench)"
+                )
+
+
+def _make(
+    spec: Spec, known: dict[str, Registered], option: str, prompts: Mapping[str, str]
+) -> NamedStrategy:
+    own = spec.file
+    if own is not None:
+        base = _from_file(spec, *own, option)
+    elif spec.target in known:
+        base = known[spec.target].base
+    else:
+        names = ", ".join(known)
+        raise UsageError(
+            f"{option} {spec}: there is no strategy {spec.target}; "
+            f"{close_match(spec.target, list(known))}known are {names}, or ./file.py:Name"
+        )
+
+    def read_prompt(word: str) -> str:
+        return _prompt_text(word, prompts, f"{option} {spec}")
+
+    strategy = bind(spec, base, option=option, read_prompt=read_prompt)
+    return NamedStrategy(str(canonical(spec.target, strategy, base)), spec.target, strategy)
+
+
+def _prompt_text(word: str, prompts: Mapping[str, str], where: str) -> str:
+    if word.startswith("sha256:"):
+        for text in (*prompts.values(), *_bundled_prompts()):
+            if prompt_digest(text) == word:
+                return text
+        raise UsageError(f"{where}: no prompt with digest {word} is known; give its file instead")
+    try:
+        return Path(word).read_text("utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise UsageError(f"{where}: can't read the prompt {word}: {reason}") from error
+
+
+def _bundled_prompts() -> list[str]:
+    package = importlib.import_module("strategies")
+    return [
+        file.read_text("utf-8")
+        for place in package.__path__
+        for file in sorted((Path(place) / "prompts").glob("*"))
+        if file.is_file()
+    ]
+
+
+def _from_file(spec: Spec, path: str, name: str, option: str) -> Any:
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise UsageError(f"{option} {spec}: there is no file {path}")
+    # The digest in the name lets two files of one name live side by side.
+    module_name = "own_strategies_" + sha256(str(file.resolve()).encode()).hexdigest()[:12]
+    module = sys.modules.get(module_name)
+    if module is None:
+        loader_spec = importlib.util.spec_from_file_location(module_name, file)
+        assert loader_spec is not None and loader_spec.loader is not None, "a .py file has a loader"
+        module = importlib.util.module_from_spec(loader_spec)
+        # Dataclasses look their module up while they are being made.
+        sys.modules[module_name] = module
+        try:
+            loader_spec.loader.exec_module(module)
+        except (Exception, SystemExit) as error:
+            del sys.modules[module_name]
+            raise UsageError(f"{option} {spec}: {path} {_load_failure(error)}") from error
+    base = getattr(module, name, None)
+    if base is None:
+        names = [key for key, value in vars(module).items() if _is_strategy_class(value)]
+        listed = ", ".join(names) or "none at all"
+        raise UsageError(
+            f"{option} {spec}: {path} holds no {name}; {close_match(name, names)}"
+            f"strategies in it: {listed}"
+        )
+    if not isinstance(base, type) and callable(base):
+        raise UsageError(
+            f"{option} {spec}: {name} is a function, and functions can't be run yet; "
+            "write a frozen dataclass with the method compact(self, view, budget, ask)"
+        )
+    problem = _problem_with(base)
+    if problem:
+        raise UsageError(f"{option} {spec}: {name} {problem}")
+    return base
+
+
+def _load_failure(error: BaseException) -> str:
+    words = " ".join(str(error).split())
+    return f"fails to load: {type(error).__name__}: {words}"
+
+
+def _loaded(what: str, module_name: str) -> ModuleType:
+    try:
+        return importlib.import_module(module_name)
+    except Exception as error:
+        raise UsageError(f"{what} {_load_failure(error)}") from error
+
+
+def _strategies_of_plugin(point: EntryPoint) -> list[Registered]:
+    distribution = point.dist.name if point.dist is not None else point.value
+    what = f"plug-in {point.name} ({distribution})"
+    try:
+        loaded = point.load()
+    except Exception as error:
+        raise UsageError(f"{what} {_load_failure(error)}; repair or uninstall it") from error
+    if isinstance(loaded, ModuleType):
+        found = _strategies_in(loaded, what, distribution)
+        if not found:
+            raise UsageError(f"{what}: {loaded.__name__} has no STRATEGIES = {{name: class}}")
+        return found
+    problem = _problem_with(loaded)
+    if problem:
+        raise UsageError(f"{what}: {point.value} {problem}")
+    return [Registered(point.name, loaded, distribution)]
+
+
+def _strategies_in(module: ModuleType, what: str, source: str) -> list[Registered]:
+    """The strategies that a module registers; a helper module registers none."""
+    tables: list[dict[str, Any]] = []
+    for table_name in ("STRATEGIES", "PRESETS"):
+        table = getattr(module, table_name, {})
+        if not isinstance(table, dict):
+            raise UsageError(f"{what}: {table_name} is no dict of name to strategy")
+        tables.append(table)
+    if not any(tables):
+        # A file that was meant to register something must not vanish in silence.
+        forgotten = [
+            name
+            for name, value in vars(module).items()
+            if _is_strategy_class(value) and value.__module__ == module.__name__
+        ]
+        if forgotten and not forgotten[0].startswith("_"):
+            raise UsageError(
+                f"{what}: {forgotten[0]} isn't registered; add "
+                f'STRATEGIES = {{"name": {forgotten[0]}}}'
+            )
+    found: list[Registered] = []
+    for table in tables:
+        for name, base in table.items():
+            problem = _problem_with(base)
+            if problem:
+                raise UsageError(f"{what}: {name} {problem}")
+            found.append(Registered(name, base, source))
+    return found
+
+
+def _is_strategy_class(value: Any) -> bool:
+    return isinstance(value, type) and is_dataclass(value) and hasattr(value, "compact")
+
+
+def _problem_with(base: Any) -> str:
+    """What keeps `base` (a class or a preset) from being a strategy; empty when nothing does."""
+    cls = base if isinstance(base, type) else type(base)
+    if not callable(getattr(cls, "compact", None)):
+        return "is no strategy: it has no method compact(self, view, budget, ask)"
+    if not is_dataclass(cls) or not getattr(cls, "__dataclass_params__").frozen:  # noqa: B009
+        return "is no frozen dataclass; write @dataclass(frozen=True) above it"
+    try:
+        parameters_of(base)
+    except (NameError, TypeError, ValueError) as error:
+        return f"has fields whose types can't be read: {error}"
+    return ""
+
+
+def _add(found: dict[str, Registered], one: Registered) -> None:
+    if one.name in found:
+        raise UsageError(
+            f"two strategies are named {one.name}: one is {found[one.name].source}, "
+            f"one is {one.source}; rename or uninstall one"
+        )
+    found[one.name] = one
