@@ -98,7 +98,7 @@ def units(text: str) -> int:
 def tokens(units_total: int) -> int:
     """Units in tokens, rounded away from zero, so that a negative difference works too."""
     if units_total < 0:
-        return -(-units_total + UNITS_PER_TOKEN - 1) // UNITS_PER_TOKEN
+        return -((UNITS_PER_TOKEN - 1 - units_total) // UNITS_PER_TOKEN)
     return (units_total + UNITS_PER_TOKEN - 1) // UNITS_PER_TOKEN
 
 

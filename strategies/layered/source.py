@@ -33,20 +33,17 @@ def sources(events: Iterable[Event]) -> tuple[SourceMessage, ...]:
     return tuple(SourceMessage(event.seq, event.message) for event in events)
 
 
-def arguments_json(arguments: str) -> str:
-    """The arguments of a call as JSON: as they are, or, where they are none, as one JSON string.
-
-    No arguments at all encode as null.
-    """
-    if not arguments:
+def raw_json(text: str) -> str:
+    """Raw JSON text made compact; nothing becomes null, what isn't JSON becomes one JSON string."""
+    if not text:
         return "null"
-    compact = compact_json(arguments)
-    return quoted(arguments) if compact is None else compact
+    compact = compact_json(text)
+    return quoted(text) if compact is None else compact
 
 
 def call_json(call: ToolCall) -> str:
     """A call as a JSON object."""
-    arguments = arguments_json(call.arguments)
+    arguments = raw_json(call.arguments)
     return f'{{"id":{quoted(call.id)},"name":{quoted(call.name)},"input":{arguments}}}'
 
 

@@ -1,0 +1,169 @@
+"""How the original guesses sizes: units of the JSON that a provider would see (constants page).
+
+A message costs the units of its JSON object, so escapes count as encoded. Sizes add up: a request
+is the envelope, plus every message with its comma, plus the tools. That makes a guess cost only
+what is new, and nothing here loops over characters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from json.encoder import encode_basestring as _quoted
+
+from bench.events import Message, ToolCall, ToolDefinition
+from bench.strategy import Estimator
+from strategies.layered.encoding import compact_json, is_blank, quoted, to_json, tokens, units
+from strategies.layered.source import call_json, raw_json
+
+ATTACHMENT_UNITS = 4_096
+EMPTY_REQUEST = '{"messages":[],"tools":null}'
+# Every message is counted with a comma, so the envelope is one comma short of an empty request.
+ENVELOPE_UNITS = len(EMPTY_REQUEST) - 1
+
+_TWO_UNITS_MORE = ("\u2028", "\u2029")
+_FIVE_UNITS_MORE = ("<", ">", "&")
+
+
+def quoted_units(text: str) -> int:
+    """The units of a text as a JSON string, without building the escaped text twice."""
+    plain = units(_quoted(text)) + 5 * sum(map(text.count, _FIVE_UNITS_MORE))
+    return plain if text.isascii() else plain + 2 * sum(map(text.count, _TWO_UNITS_MORE))
+
+
+def is_dropped(message: Message) -> bool:
+    """True for an assistant message without calls and visible text: no provider is sent it."""
+    return message.role == "assistant" and not message.calls and is_blank(message.text)
+
+
+def visible_json(message: Message) -> str:
+    """What a provider sees of a message: role always, text, calls and call id when present."""
+    parts = [f'"role":{quoted(message.role)}']
+    if message.text:
+        parts.append(f'"content":{quoted(message.text)}')
+    if message.calls:
+        parts.append(f'"tool_calls":[{",".join(call_json(call) for call in message.calls)}]')
+    if message.call_id:
+        parts.append(f'"tool_call_id":{quoted(message.call_id)}')
+    return "{" + ",".join(parts) + "}"
+
+
+def messages_json(messages: Iterable[Message]) -> str:
+    """The array of all messages that aren't dropped."""
+    return f"[{','.join(visible_json(each) for each in messages if not is_dropped(each))}]"
+
+
+def _call_units(call: ToolCall) -> int:
+    return units(call_json(call)) + 1
+
+
+def message_units(message: Message) -> int:
+    """The units that one message adds to a request: its JSON, a comma, its attachments."""
+    attached = ATTACHMENT_UNITS * len(message.attachments)
+    if is_dropped(message):
+        return attached
+    total = len('{"role":},') + quoted_units(message.role)
+    if message.text:
+        total += len(',"content":') + quoted_units(message.text)
+    if message.calls:
+        total += len(',"tool_calls":[]') - 1 + sum(map(_call_units, message.calls))
+    if message.call_id:
+        total += len(',"tool_call_id":') + quoted_units(message.call_id)
+    return total + attached
+
+
+@dataclass(frozen=True, slots=True)
+class ToolText:
+    """A tool as it is sent; `parameters` is raw JSON text, empty when there is none."""
+
+    name: str
+    description: str = ""
+    parameters: str = ""
+    type: str = "function"
+
+
+def tool_texts(tools: Iterable[ToolDefinition]) -> tuple[ToolText, ...]:
+    """The tools of a harness session as they would be sent."""
+    return tuple(
+        ToolText(tool.name, tool.description, json.dumps(tool.parameters, ensure_ascii=False))
+        for tool in tools
+    )
+
+
+def tools_json(tools: Sequence[ToolText]) -> str:
+    """The array of all tools; null without tools. Broken parameters count as one JSON string."""
+    if not tools:
+        return "null"
+    return f"[{','.join(_tool_json(tool) for tool in tools)}]"
+
+
+def _tool_json(tool: ToolText) -> str:
+    function = f'"name":{quoted(tool.name)}'
+    if tool.description:
+        function += f',"description":{quoted(tool.description)}'
+    function += f',"parameters":{raw_json(tool.parameters)}'
+    return f'{{"type":{quoted(tool.type)},"function":{{{function}}}}}'
+
+
+def tools_units(tools: Sequence[ToolDefinition]) -> int:
+    """The units that all tool definitions add to a request."""
+    return units(tools_json(tool_texts(tools))) - len("null")
+
+
+def is_encodable(messages: Iterable[Message], tools: Iterable[ToolText] = ()) -> bool:
+    """False when some raw JSON of a sent message or a tool isn't JSON."""
+    raw = [call.arguments for each in messages for call in each.calls]
+    raw += [tool.parameters for tool in tools]
+    return all(compact_json(text) is not None for text in raw if text)
+
+
+def request_units(
+    messages: Sequence[Message],
+    tools: Sequence[ToolText] = (),
+    context_state: str = "",
+    *,
+    original: bool = False,
+) -> int:
+    """The units of a whole request. `context_state` is the raw JSON object of native state.
+
+    The original counts a request whose raw JSON is broken as 0 (attachments apart), so that it
+    never triggers a compaction; with `original` this does too (divergence `broken_json`).
+    """
+    attached = ATTACHMENT_UNITS * sum(len(each.attachments) for each in messages)
+    if original and not is_encodable(messages, tools):
+        return attached
+    state = f',"context_state":{context_state}' if context_state else ""
+    sent = f'{{"messages":{messages_json(messages)},"tools":{tools_json(tools)}{state}}}'
+    return units(sent) + attached
+
+
+def context_state_json(kind: str, data: str) -> str:
+    """Native state as a request carries it; `data` is raw JSON."""
+    return f'{{"kind":{to_json(kind)},"data":{raw_json(data)}}}'
+
+
+def messages_tokens(messages: Sequence[Message], *, original: bool = False) -> int:
+    """The tokens of the array of messages alone, attachments left out."""
+    if original and not is_encodable(messages):
+        return 0
+    return tokens(units(messages_json(messages)))
+
+
+def next_input_tokens(prior_input_tokens: int, prior_units: int, current_units: int) -> int:
+    """The next input size: the provider's last count plus the estimated difference, at least 0.
+
+    Without a last count (either prior figure not positive) the units alone decide.
+    """
+    if prior_input_tokens > 0 and prior_units > 0:
+        return max(0, prior_input_tokens + tokens(current_units - prior_units))
+    return max(0, tokens(current_units))
+
+
+ESTIMATOR = Estimator(
+    name="json_runes",
+    message_units=message_units,
+    tools_units=tools_units,
+    tokens=tokens,
+    envelope_units=ENVELOPE_UNITS,
+)

@@ -1,0 +1,150 @@
+"""Agreement with the original program of the layered strategy, one test for each recorded answer.
+
+`FOYA_VECTORS` names the folder of cases. Deliberate differences are listed once, in
+`strategies.layered.divergences`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from foya_cases import Case, cases, folder, history, message, tools, unfolded
+
+from strategies.layered import budget, checkpoint, encoding, estimate
+
+Test = Callable[[Case], None]
+
+
+def vectors(group: str) -> Callable[[Test], Test]:
+    """One parameter for each case of the group."""
+    found = [pytest.param(case, id=case["id"]) for case in cases(group)]
+    reason = f"no cases of group {group} in {folder()}: set FOYA_VECTORS to their folder"
+    missing = [pytest.param({}, id="absent", marks=pytest.mark.skip(reason=reason))]
+    return pytest.mark.parametrize("case", found or missing)
+
+
+@vectors("budget")
+def test_foya_vectors_budget(case: Case) -> None:
+    given = case["input"]
+    found = budget.limits(
+        given["context_window"], given["max_input_tokens"], given["prior_output_tokens"]
+    )
+    assert case["expect"] == {
+        "context_window": found.window,
+        "reserve_tokens": found.reserve_tokens,
+        "high_water": found.high_water,
+        "estimated": found.is_estimated,
+        "input_limit": found.input_limit,
+        "compaction_output_limit": budget.summary_output_tokens(given["configured_output_tokens"]),
+    }
+
+
+@vectors("estimate")
+def test_foya_vectors_estimate(case: Case) -> None:
+    given = case["input"]
+    kind = {"text": _text, "delta": _delta, "request": _request, "compile": _compile}
+    assert kind[given["kind"]](given, case["expect"]) == case["expect"]
+
+
+def _text(given: Case, _: Case) -> Case:
+    text = unfolded(given["text"])
+    return {"units": encoding.units(text), "tokens": encoding.text_tokens(text)}
+
+
+def _delta(given: Case, _: Case) -> Case:
+    prior = given["prior_input_tokens"], given["prior_units"]
+    return {"tokens": estimate.next_input_tokens(*prior, given["current_units"])}
+
+
+def _state(given: Case) -> str:
+    state = given.get("context_state")
+    return estimate.context_state_json(state["kind"], state["data_json"]) if state else ""
+
+
+def _request(given: Case, expect: Case) -> Case:
+    said = [message(each) for each in given["messages"]]
+    total = estimate.request_units(said, tools(given["tools"]), _state(given), original=True)
+    text = estimate.messages_json(said)
+    is_ok = estimate.is_encodable(said)
+    answers: dict[str, Any] = {
+        "units": total,
+        "tokens": encoding.tokens(total),
+        "messages_tokens": estimate.messages_tokens(said, original=True),
+        "messages_json_ok": is_ok,
+        "messages_json_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "messages_json": text,
+    }
+    is_plain = said and estimate.is_encodable(said, tools(given["tools"]))
+    if is_plain and not given.get("context_state"):
+        additive = estimate.ENVELOPE_UNITS + sum(map(estimate.message_units, said))
+        listed = encoding.units(estimate.tools_json(tools(given["tools"]))) - len("null")
+        assert encoding.tokens(additive + listed) == encoding.tokens(total)
+    return {key: answers[key] for key in expect}
+
+
+def _compile(given: Case, _: Case) -> Case:
+    bounds = budget.limits(
+        given["context_window"],
+        given.get("max_input_tokens", 0),
+        given.get("prior_output_tokens", 0),
+    )
+    prior = budget.Prior(given.get("prior_input_tokens", 0), given.get("prior_units", 0))
+    said = [message(each) for each in given["messages"]]
+    state = given.get("context_state") or {}
+    kind, data = state.get("kind", ""), state.get("data_json", "")
+    found = budget.decide(said, tools(given["tools"]), bounds, prior, kind, data)
+    return {
+        "payload_units": found.payload_units,
+        "estimated_tokens": found.estimated_tokens,
+        "needs_compaction": found.needs_compaction,
+        "pressure": found.pressure,
+        "high_water": bounds.high_water,
+        "input_limit": bounds.input_limit,
+        "reserve_tokens": bounds.reserve_tokens,
+        "layers": {
+            "pinned": found.layers.pinned,
+            "history": found.layers.history,
+            "working_set": found.layers.working_set,
+            "tool_schema": found.layers.tool_schema,
+            "native_state": found.layers.native_state,
+        },
+    }
+
+
+def _stored_checkpoint(given: Case) -> checkpoint.Checkpoint:
+    record = dict(given)
+    if "provider_state_json" in record:
+        record["provider_state"] = record.pop("provider_state_json")
+    return checkpoint.read_record(record)
+
+
+def _failure(read: checkpoint.Checkpoint, events: list[Case]) -> str | None:
+    try:
+        checkpoint.verify(read, history(events), session_id="s1")
+    except checkpoint.InvalidCheckpoint as invalid:
+        return invalid.failure
+    return None
+
+
+@vectors("checkpoint")
+def test_foya_vectors_checkpoint(case: Case) -> None:
+    given, expect = case["input"], case["expect"]
+    read = _stored_checkpoint(given["checkpoint"])
+    if given["kind"] == "id_change":
+        changed = _stored_checkpoint({**given["checkpoint"], **given["change"]})
+        ids = checkpoint.computed_id(read), checkpoint.computed_id(changed)
+        assert expect == {
+            "id_before": ids[0],
+            "id_after": ids[1],
+            "changed": ids[0] != ids[1],
+        }
+        return
+    again = checkpoint.read_record(checkpoint.to_record(read))
+    failure = _failure(read, given["events"])
+    assert expect["computed_id"] == checkpoint.computed_id(read)
+    assert expect["valid"] == (failure is None)
+    assert expect["valid_after_json_round_trip"] == (_failure(again, given["events"]) is None)
+    assert expect.get("failure") == failure
