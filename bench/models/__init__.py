@@ -1,0 +1,44 @@
+"""Edges: the models that answer a strategy's questions, named by MODEL specs.
+
+`offline` and `lossy(p)` are stand-ins: deterministic, without network, seeing only their request.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bench.errors import UsageError
+from bench.models.lossy import LossyModel
+from bench.models.model import Completion, Model
+from bench.models.offline import OfflineModel
+
+__all__ = ["Completion", "LossyModel", "Model", "OfflineModel", "make_model"]
+
+_KNOWN = "offline, lossy(0.9)"
+_REAL_PROVIDERS = ("openai", "responses", "anthropic")
+_LOSSY = re.compile(r"lossy\(\s*(?:p\s*=\s*)?(?P<p>[^()]*?)\s*\)")
+
+
+def make_model(spec: str) -> Model:
+    """The model that `spec` names. Raises UsageError, one line that says what would be right."""
+    wanted = spec.strip()
+    if wanted == "offline":
+        return OfflineModel()
+    lossy = _LOSSY.fullmatch(wanted)
+    if lossy is not None:
+        try:
+            return LossyModel(float(lossy["p"]))
+        except ValueError:
+            raise UsageError(
+                f"--model {_shown(wanted)}: p must be a number from 0 to 1, as in lossy(0.9)"
+            ) from None
+    if wanted.partition(":")[0] in _REAL_PROVIDERS and ":" in wanted:
+        raise UsageError(
+            f"--model {_shown(wanted)}: real providers aren't built in yet; built in: {_KNOWN}"
+        )
+    raise UsageError(f"--model {_shown(wanted)}: unknown model; known: {_KNOWN}")
+
+
+def _shown(spec: str) -> str:
+    """The spec on one line, without control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in spec)[:80]

@@ -1,0 +1,103 @@
+"""Edges: `offline`, a deterministic extractive stand-in that answers any summary prompt.
+
+It fills the headings that the prompt asks for with sentences and lines of the material. It shows
+the mechanics of compaction, never the wording or the judgement of a language model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.events import Message
+from bench.models.model import Completion
+from bench.models.summary_requests import SummaryRequest, read_request
+from bench.models.text_units import Piece, Speaker, Unit, read_units
+from bench.models.writing import write_summary
+
+# Summaries of real agents are a tenth to a fifth of what they replace.
+SUMMARY_FRACTION = 0.15
+SUMMARY_TOKENS_MIN = 200
+SHORTER_FRACTION = 0.5
+
+_SPEAKER_SALIENCE: dict[Speaker, float] = {
+    "user": 3.0,
+    "summary": 2.5,
+    "assistant": 1.5,
+    "unknown": 1.0,
+    "call": 0.4,
+    "tool": 0.2,
+}
+# Listings and logs are full of entities that nobody asked for.
+_ENTITY_SALIENCE: dict[Speaker, float] = {"tool": 0.3, "call": 0.5}
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineModel:
+    """The extractive stand-in. The seed is without effect."""
+
+    name: str = "offline"
+    is_stand_in: bool = True
+
+    def complete(
+        self, messages: Sequence[Message], *, output_tokens_max: int, seed: int
+    ) -> Completion:
+        """A summary of the material of these messages, in the form that their prompt asks for."""
+        del seed
+        request = read_request(messages)
+        units = read_units(request.material)
+        return write_summary(
+            request.outline,
+            units,
+            saliences(units),
+            tokens_wanted=_tokens_wanted(request),
+            output_tokens_max=output_tokens_max,
+        )
+
+
+def _tokens_wanted(request: SummaryRequest) -> int:
+    size = sum(estimated_tokens(piece) for piece in request.material)
+    headings = sum(len(section.opening) for section in request.outline.sections)
+    wanted = max(SUMMARY_TOKENS_MIN + headings // 2, int(size * SUMMARY_FRACTION))
+    # Of little material less than everything, or a summary would never be worth it.
+    wanted = min(wanted, max(headings, size * 3 // 5))
+    if request.length_tokens_max is not None:
+        wanted = min(wanted, request.length_tokens_max)
+    return int(wanted * SHORTER_FRACTION) if request.wants_shorter else wanted
+
+
+def estimated_tokens(piece: Piece) -> int:
+    """A guess without tokenising: a quarter for an ASCII character, most of one for any other."""
+    size = len(piece.text)
+    others = 0 if piece.text.isascii() else size - len(piece.text.encode("ascii", "ignore"))
+    return (size - others) // 4 + others * 3 // 4
+
+
+def saliences(units: Sequence[Unit]) -> Mapping[int, float]:
+    """How much each unit matters, by `unit.order`."""
+    seen: set[str] = set()
+    found: dict[int, float] = {}
+    for position, unit in enumerate(units):
+        new = [key for key in unit.entities if key not in seen]
+        seen.update(new)
+        entity = min(4.0, len(unit.entities) + 0.5 * len(new)) * _ENTITY_SALIENCE.get(
+            unit.speaker, 1.0
+        )
+        carried = 1.5 if unit.speaker == "summary" and unit.entities else 0.0
+        rule = (6.0 if unit.speaker in ("user", "summary") else 3.0) if unit.is_rule else 0.0
+        said = 2.5 * unit.is_decision + 1.5 * unit.is_plan + 1.0 * unit.is_error
+        recency = 2.0 * ((position + 1) / len(units)) ** 2
+        # Of two that say as much, the shorter one.
+        length = math.log2(8 + len(unit.text)) * 0.4
+        found[unit.order] = (
+            _SPEAKER_SALIENCE[unit.speaker]
+            + entity
+            + carried
+            + rule
+            + said
+            + 0.7 * unit.is_outcome
+            + recency
+            - length
+        )
+    return found
