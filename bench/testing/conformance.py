@@ -1,0 +1,289 @@
+"""Assembly: the conformance properties, H1 to H8 of the spec, over generated sessions.
+
+Each promise is a function from a strategy and a case to a sentence that says how it was broken, or
+None. `check_strategy` lets Hypothesis search and shrink; nothing here knows any strategy by name.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import strategies as st
+
+from bench.engine import estimator_of, policy_of
+from bench.events import Message, Session
+from bench.history import History
+from bench.invariants import violations
+from bench.models import make_model
+from bench.observations import Replay
+from bench.projection import Native, Projection
+from bench.provider import ErrorKind, ProviderError
+from bench.providers.simulated import SimulatedProvider
+from bench.replay import replay
+from bench.strategy import Policy, Reply, Strategy, Usage
+from bench.testing.histories import sessions, truncated
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One generated situation: a session, a window, how many compactions to force (None: none)."""
+
+    session: Session
+    window: int
+    cuts: int | None = None
+    model: str = "offline"
+    fault_at: int = 1
+    fault: str = "server"
+
+
+class BrokenPromise(AssertionError):
+    """A strategy broke a promise: which, how, and the smallest session found that shows it."""
+
+    def __init__(self, promise: str, how: str, case: Case) -> None:
+        roles = ", ".join(event.message.role for event in case.session.events)
+        super().__init__(
+            f"{promise}: {how} (window {case.window}, forced compactions {case.cuts}, "
+            f"{len(case.session.events)} events: {roles})"
+        )
+        self.promise = promise
+        self.how = how
+        self.case = case
+
+
+@dataclass
+class FaultyProvider:
+    """A provider whose n-th answer to the strategy goes wrong; agent requests are untouched.
+
+    `fault` is an error kind, or "empty", "cut" (finish reason length) or "garbage".
+    """
+
+    inner: SimulatedProvider
+    fault_at: int
+    fault: str
+    asked: int = field(default=0)
+
+    @property
+    def route(self) -> str:
+        """The route of the provider behind."""
+        return self.inner.route
+
+    @property
+    def model(self) -> str:
+        """The model of the provider behind."""
+        return self.inner.model
+
+    @property
+    def window(self) -> int:
+        """The window of the provider behind."""
+        return self.inner.window
+
+    def measure(self, projection: Projection) -> int:
+        """The true size."""
+        return self.inner.measure(projection)
+
+    def send(self, projection: Projection) -> Usage:
+        """An agent request, untouched."""
+        return self.inner.send(projection)
+
+    def complete(self, messages: Sequence[Message], *, output_tokens_max: int) -> Reply:
+        """A strategy's question; the n-th and, from then on, every third goes wrong."""
+        self.asked += 1
+        if self.asked < self.fault_at or (self.asked - self.fault_at) % 3:
+            return self.inner.complete(messages, output_tokens_max=output_tokens_max)
+        match self.fault:
+            case "empty":
+                return Reply("", "stop", Usage(10, 0))
+            case "cut":
+                return Reply("## Goal\nSail to", "length", Usage(10, 4))
+            case "garbage":
+                return Reply("\x00\ufffd ``` }{", "stop", Usage(10, 4))
+            case _:
+                kinds: dict[str, ErrorKind] = {
+                    "overflow": "input_overflow",
+                    "rate": "rate_limit",
+                    "timeout": "timeout",
+                }
+                raise ProviderError(kinds.get(self.fault, "server"), "injected fault", status=500)
+
+    def native(self, projection: Projection) -> Native:
+        """Native compaction of the provider behind."""
+        return self.inner.native(projection)
+
+
+FAULTS = ("server", "overflow", "rate", "timeout", "empty", "cut", "garbage")
+
+
+def _provider(strategy: Strategy, case: Case) -> SimulatedProvider:
+    return SimulatedProvider(
+        make_model(case.model),
+        case.window,
+        tools=case.session.tools,
+        ignore_window=policy_of(strategy).ignores_window,
+    )
+
+
+def _replay(strategy: Strategy, case: Case, session: Session | None = None) -> Replay:
+    return replay(
+        session or case.session, strategy, _provider(strategy, case), cuts=case.cuts, manual=True
+    )
+
+
+def _broken_projection(strategy: Strategy, case: Case, seen: Replay) -> str | None:
+    """The first violation in anything that was sent, or that a strategy asked to send."""
+    for compaction in seen.compactions:
+        if compaction.violations:
+            return compaction.violations[0]
+        if compaction.reason.startswith("strategy raised"):
+            return f"H8: {compaction.reason}"
+    waived = frozenset(name for name, _ in policy_of(strategy).waives)
+    history = History(case.session.events)
+    for index in range(len(seen.requests)):
+        found = violations(seen.projection(index, history), waived)
+        if found:
+            return f"request {index}: {found[0]}"
+    return None
+
+
+def valid_projections(strategy: Strategy, case: Case) -> str | None:
+    """H1, H4, H5: whole groups, pinned messages, requests that the APIs accept."""
+    return _broken_projection(strategy, case, _replay(strategy, case))
+
+
+def never_grows(strategy: Strategy, case: Case) -> str | None:
+    """H2: no accepted result is larger than what it replaced, by the strategy's own estimate."""
+    if policy_of(strategy).is_control:
+        return None
+    for compaction in _replay(strategy, case).compactions:
+        before, after = compaction.estimate_before, compaction.estimate_after
+        if compaction.outcome == "accepted" and after > before:
+            return f"H2: an accepted result has {after} tokens instead of {before}"
+    return None
+
+
+def history_unchanged(strategy: Strategy, case: Case) -> str | None:
+    """H3: the session is what it was."""
+    before = copy.deepcopy(case.session)
+    _replay(strategy, case)
+    return None if case.session == before else "H3: the history was changed"
+
+
+def deterministic(strategy: Strategy, case: Case) -> str | None:
+    """H6: the same seed and inputs give the same projections, byte for byte."""
+    first, second = _replay(strategy, case), _replay(strategy, case)
+    if (first.heads, first.requests, first.compactions) == (
+        second.heads,
+        second.requests,
+        second.compactions,
+    ):
+        return None
+    return "H6: two replays of the same session differ"
+
+
+def no_foresight(strategy: Strategy, case: Case) -> str | None:
+    """A projection depends on what was said before it, never on what comes later."""
+    if case.cuts is not None:
+        return None
+    whole = _replay(strategy, case)
+    half = truncated(case.session, len(case.session.events) * 2 // 3)
+    part = replay(half, strategy, _provider(strategy, case))
+    history = History(case.session.events)
+    cut_history = History(half.events)
+    for index in range(min(len(part.requests), len(whole.requests))):
+        expected = whole.projection(index, history).items
+        if part.projection(index, cut_history).items != expected:
+            return f"H6: request {index} looks other when the session ends earlier (it peeked)"
+    return None
+
+
+def one_recovery_a_turn(strategy: Strategy, case: Case) -> str | None:
+    """H7: at most one reactive recovery in a turn (or as many as the policy says)."""
+    turns = Counter(
+        sum(event.starts_turn for event in case.session.events[: compaction.at_seq - 1])
+        for compaction in _replay(strategy, case).compactions
+        if compaction.trigger == "provider" and compaction.outcome == "accepted"
+    )
+    policy: Policy = policy_of(strategy)
+    stages = len(policy.recovery_stages)
+    worst = max(turns.values(), default=0)
+    if worst <= policy.recoveries_per_turn * stages:
+        return None
+    return f"H7: {worst} recoveries in one turn"
+
+
+def survives_faults(strategy: Strategy, case: Case) -> str | None:
+    """H8: a summariser that fails or answers nonsense leaves valid projections, nothing mixed."""
+    provider = FaultyProvider(_provider(strategy, case), case.fault_at, case.fault)
+    seen = replay(case.session, strategy, provider, cuts=case.cuts, manual=True)
+    return _broken_projection(strategy, case, seen)
+
+
+Promise = Callable[[Strategy, Case], str | None]
+
+PROMISES: dict[str, Promise] = {
+    "valid_projections": valid_projections,
+    "never_grows": never_grows,
+    "history_unchanged": history_unchanged,
+    "deterministic": deterministic,
+    "no_foresight": no_foresight,
+    "one_recovery_a_turn": one_recovery_a_turn,
+    "survives_faults": survives_faults,
+}
+
+
+def cases() -> st.SearchStrategy[Case]:
+    """Generated situations, with windows small enough that something has to happen."""
+    return st.builds(
+        Case,
+        session=sessions(),
+        window=st.sampled_from((700, 1_500, 3_000, 6_000)),
+        cuts=st.sampled_from((None, None, 1, 3)),
+        model=st.sampled_from(("offline", "lossy(0.7)")),
+        fault_at=st.integers(1, 4),
+        fault=st.sampled_from(FAULTS),
+    )
+
+
+def check_promise(
+    strategy: Strategy, promise: str, *, examples: int = 60, derandomize: bool = True
+) -> None:
+    """Searches for a session that breaks one promise; raises BrokenPromise with the smallest."""
+    rule = PROMISES[promise]
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=derandomize,
+        database=None,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.explicit, Phase.generate, Phase.shrink),
+    )
+    @given(cases())
+    def search(case: Case) -> None:
+        how = rule(strategy, case)
+        if how is not None:
+            raise BrokenPromise(promise, how, case)
+
+    search()
+
+
+def check_strategy(strategy: Strategy, *, examples: int = 60) -> None:
+    """Raises BrokenPromise when `strategy` breaks a promise of the harness on any session found."""
+    estimator_of(strategy)
+    for promise in PROMISES:
+        check_promise(strategy, promise, examples=examples)
+
+
+def find_broken_promises(strategy: Strategy, *, examples: int = 60) -> list[BrokenPromise]:
+    """Every promise that is broken, each with the smallest session that shows it."""
+    broken: list[BrokenPromise] = []
+    for promise in PROMISES:
+        try:
+            check_promise(strategy, promise, examples=examples)
+        except BrokenPromise as found:
+            broken.append(found)
+    return broken
