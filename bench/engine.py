@@ -43,7 +43,7 @@ def policy_of(strategy: Strategy) -> Policy:
 
 def estimator_of(strategy: Strategy) -> Estimator:
     """How this strategy guesses sizes; characters/4 where it doesn't say."""
-    estimator = getattr(strategy, "estimator", CHARACTERS)
+    estimator = policy_of(strategy).estimator or getattr(strategy, "estimator", CHARACTERS)
     return estimator if isinstance(estimator, Estimator) else CHARACTERS
 
 
@@ -178,6 +178,12 @@ class Engine:
         if last not in ("failed", "suppressed"):
             self.low_water = self.size(prepared.lasting)
         return prepared
+
+    def is_overflow(self, error: ProviderError) -> bool:
+        """Whether this strategy takes a refusal for an input that was too long (Z9, F2.2)."""
+        if self.policy.overflow_text is not None:
+            return self.policy.overflow_text(error.text)
+        return error.kind == "input_overflow"
 
     def recover(self, projection: Projection, request: int) -> Recovery:
         """After an overflow: compact whatever the estimate says, at most once a turn (Z9, F2.4)."""

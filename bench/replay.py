@@ -78,7 +78,7 @@ def _request(engine: Engine, provider: Provider, projection: Projection, index: 
         usage = provider.send(prepared.sent)
     except ProviderError as error:
         refusal = f"{error.kind}: {error.text}"
-        if error.kind != "input_overflow":
+        if not engine.is_overflow(error):
             return _refused(engine, provider, prepared, index, refusal)
         recovery = engine.recover(prepared.sent, index)
         if recovery.prepared is None:

@@ -140,7 +140,9 @@ class Policy:
     try and doesn't fire again at or below it, until a new turn (Z8). `recovery_stages` run after
     an overflow, at most `recoveries_per_turn` times a turn (F2.4, Z10); `spent_by` lists
     the outcomes that use up that allowance (Z11). `waives` names the promises (H4 ...) that an
-    original program doesn't keep, each with its reason.
+    original program doesn't keep, each with its reason. `estimator` guesses sizes, None leaves that
+    to the strategy's attribute of that name. `overflow_text` tells an overflow by the text of the
+    provider's error (Z9), None trusts the provider's error class (F1.7).
     """
 
     stages: tuple[Stage, ...] = (Stage("compact"),)
@@ -156,6 +158,8 @@ class Policy:
     is_control: bool = False
     ignores_window: bool = False
     waives: tuple[tuple[str, str], ...] = ()
+    estimator: Estimator | None = None
+    overflow_text: Callable[[str], bool] | None = None
 
 
 @runtime_checkable
