@@ -137,6 +137,11 @@ def history(events: list[dict[str, Any]]) -> tuple[SourceMessage, ...]:
     )
 
 
+def listed_message(given: dict[str, Any]) -> SourceMessage:
+    """A message outside an event; without a seq of its own it has seq 0."""
+    return SourceMessage(given.get("event_seq", 0), message(given), stored_json(given))
+
+
 def tools(given: list[dict[str, Any]]) -> tuple[ToolText, ...]:
     return tuple(
         ToolText(

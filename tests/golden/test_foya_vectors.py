@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from foya_cases import Case, cases, folder, history, message, tools, unfolded
+from foya_cases import Case, cases, folder, history, listed_message, message, tools, unfolded
 
-from strategies.layered import budget, checkpoint, encoding, estimate
+from strategies.layered import bounding, budget, checkpoint, encoding, estimate, planner
+from strategies.layered.source import SourceMessage
 
 Test = Callable[[Case], None]
 
@@ -148,3 +149,98 @@ def test_foya_vectors_checkpoint(case: Case) -> None:
     assert expect["valid"] == (failure is None)
     assert expect["valid_after_json_round_trip"] == (_failure(again, given["events"]) is None)
     assert expect.get("failure") == failure
+
+
+@vectors("bound")
+def test_foya_vectors_bound(case: Case) -> None:
+    given, expect = case["input"], case["expect"]
+    if given["kind"] == "stage":
+        pytest.skip("todo")
+    listed = [listed_message(each) for each in given["messages"]]
+    found = bounding.bound(listed, given["max_tokens"], given["keep_newest"], original=True)
+    assert expect["rewritten"] == len(found)
+    assert expect["changed_indexes"] == list(found)
+    for index, wanted in zip(found, expect["results"], strict=True):
+        answers = _bounded(index, found[index])
+        assert wanted == {key: answers[key] for key in wanted}
+
+
+def _bounded(index: int, result: bounding.BoundedResult) -> Case:
+    return {
+        "index": index,
+        "content": result.text,
+        "content_runes": len(result.text),
+        "content_sha256": bounding.sha256_of(result.text),
+        "cut": True,
+        "excerpt_tokens": result.excerpt_tokens,
+        "head_runes": len(result.head),
+        "head_kept_runes": len(encoding.trimmed(result.head)),
+        "tail_runes": len(result.tail),
+        "tail_kept_runes": len(encoding.trimmed(result.tail)),
+        "notice": result.notice,
+        "original_tokens": result.original_tokens,
+        "reference": result.reference,
+        "tokens_after": result.tokens_after,
+    }
+
+
+def _verified(given: Case | None, said: tuple[SourceMessage, ...]) -> checkpoint.Checkpoint | None:
+    if given is None:
+        return None
+    try:
+        return checkpoint.verify(_stored_checkpoint(given), said, session_id="s1")
+    except checkpoint.InvalidCheckpoint:
+        return None
+
+
+@vectors("plan")
+def test_foya_vectors_plan(case: Case) -> None:
+    given, expect = case["input"], case["expect"]
+    said = history(given["events"])
+    span = planner.span_as_original(said)
+    assert expect["groups"] == [
+        {
+            "start": group.start,
+            "end": group.stop,
+            "from_seq": said[group.start].seq,
+            "through_seq": said[group.stop - 1].seq,
+            "complete": group.is_complete,
+        }
+        for group in span.groups
+    ]
+    previous = _verified(given.get("previous"), said)
+    assert expect.get("previous_valid", False) == (previous is not None)
+    try:
+        found = planner.plan(span, given["phase"], previous, given.get("max_through_seq"))
+    except planner.Refused as refused:
+        assert expect["ok"] is False
+        assert expect["refusal"] == refused.reason
+        return
+    assert expect["ok"] is True
+    assert expect["mode"] == ("append" if found.is_append else "consolidate")
+    assert expect["level"] == found.level
+    old = (previous.segments or ()) if previous is not None and found.is_append else ()
+    segments = [[each.from_seq, each.through_seq] for each in old]
+    assert expect["segments_after"] == [*segments, [found.segment_from_seq, found.through_seq]]
+    assert expect["plan"] == _planned(found)
+
+
+def _planned(found: planner.Plan) -> Case:
+    cut = bounding.bound(found.source, original=True)
+    return {
+        "carries_previous_summary": found.carries_previous_summary,
+        "covered_from_seq": found.covered[0].seq,
+        "covered_messages": len(found.covered),
+        "estimated_raw_tokens": found.raw_tokens,
+        "estimated_tokens": found.projected_tokens,
+        "head_anchor_seq": found.head_anchor_seq,
+        "new_from_seq": found.new_from_seq,
+        "new_source_digest": found.new_digest,
+        "phase": found.phase,
+        "previous_checkpoint_id": found.previous.checkpoint_id if found.previous else "",
+        "session_id": "s1",
+        "source_bounded_seqs": [found.source[index].seq for index in cut],
+        "source_digest": found.digest,
+        "source_event_seqs": [each.seq for each in found.source],
+        "through_seq": found.through_seq,
+    }
