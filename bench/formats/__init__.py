@@ -1,0 +1,61 @@
+"""Edges: recorded session formats, one module each.
+
+A module in this package that has a `NAME` is a format; adding a file adds a format. It has
+
+- `NAME`: what `--format` takes and what `Session.format` says,
+- `RANK`: who is asked first when a file is recognised by its content (lower first; the more
+  general a shape is, the higher),
+- `detect(sample) -> str | None`: what in the content shows that it is this format, None otherwise,
+- `read(source) -> Iterator[Session]`: the sessions of one file, read as a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Protocol, cast
+
+from bench.errors import UsageError
+from bench.events import Session
+from bench.formats.source import Sample, Source
+
+
+class Format(Protocol):
+    """What a module of this package offers when it is a format."""
+
+    NAME: str
+    RANK: int
+
+    def detect(self, sample: Sample) -> str | None:
+        """The evidence that the sample is of this format."""
+
+    def read(self, source: Source) -> Iterator[Session]:
+        """The sessions in the file."""
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """All formats, those that are asked first in front."""
+    modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+    found = [cast(Format, module) for module in modules if hasattr(module, "NAME")]
+    return tuple(sorted(found, key=lambda module: (module.RANK, module.NAME)))
+
+
+def format_named(name: str) -> Format:
+    """The format with this name. Raises UsageError that lists the known ones."""
+    known = {candidate.NAME: candidate for candidate in formats()}
+    if name not in known:
+        listed = ", ".join(sorted(known))
+        raise UsageError(f"--format {name}: no such format; known formats: {listed}")
+    return known[name]
+
+
+def detected(sample: Sample) -> tuple[Format, str] | None:
+    """The format that recognises the sample, with its evidence."""
+    for candidate in formats():
+        evidence = candidate.detect(sample)
+        if evidence:
+            return candidate, evidence
+    return None
