@@ -262,7 +262,7 @@ class Engine:
         else:
             if candidate is None:
                 return "nothing", view
-            outcome, reason, broken = self._judge(view, candidate, stage)
+            outcome, reason, broken = self._judge(view, candidate, stage, ask.asked > 0)
         if outcome == "accepted" and candidate is not None:
             self._note(view, candidate, budget, request, ask, outcome, reason, broken)
             return outcome, candidate
@@ -272,13 +272,14 @@ class Engine:
         return outcome, view
 
     def _judge(
-        self, view: Projection, candidate: Projection, stage: Stage
+        self, view: Projection, candidate: Projection, stage: Stage, is_paid: bool
     ) -> tuple[Outcome, str, tuple[str, ...]]:
         """The acceptance gate: valid, and smaller than what it replaces (H2, F8.6)."""
         if candidate.history is not view.history or candidate.stop != view.stop:
             foreign = "H3: the result is no projection of the history as far as it was told"
             return "rejected", foreign, (foreign,)
-        if candidate.items == view.items:
+        # A paid try that changed nothing is one that didn't shrink: its tokens count (Z12).
+        if candidate.items == view.items and not is_paid:
             return "nothing", "nothing changed", ()
         broken = violations(candidate, self._waived)
         if broken:
