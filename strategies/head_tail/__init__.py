@@ -18,7 +18,7 @@ from bench.provider import ProviderError
 from bench.strategy import Ask, Budget, Declined, Policy, Stage, Strategy
 from strategies.head_tail.estimate import estimator, text_measure
 from strategies.head_tail.go_text import trim
-from strategies.head_tail.overflow import is_context_limit
+from strategies.head_tail.overflow import is_context_limit, is_overflow
 from strategies.head_tail.prune import (
     BODY_TOKENS_MIN,
     PROTECT_TOKENS,
@@ -37,6 +37,7 @@ from strategies.head_tail.summary import (
 from strategies.head_tail.transcript import transcript
 
 SUMMARY_TOKENS_MAX = 4_096
+NO_SUMMARY = "the summariser answered nothing"
 _SUMMARY_FRACTION = 0.125
 
 _WAIVED_REQUEST = (
@@ -94,7 +95,7 @@ class HeadTail:
 
     @property
     def policy(self) -> Policy:
-        """Prune, then summarise, above the threshold; only summarise after an overflow (Z6 to Z9)."""
+        """Prune, then summarise, above the threshold; just summarise after an overflow (Z6-Z9)."""
         return Policy(
             stages=(Stage("prune"), Stage("summarise")),
             recovery_stages=(Stage("summarise"),),
@@ -102,7 +103,7 @@ class HeadTail:
             spent_by=("accepted", "failed"),
             waives=() if self.keep_request else (_WAIVED_REQUEST,),
             estimator=estimator(self.estimator),
-            overflow_text=is_context_limit if self.overflow == "substrings" else None,
+            overflow_text=is_overflow if self.overflow == "substrings" else None,
         )
 
     def compact(self, view: Projection, budget: Budget, ask: Ask) -> Projection | None:
@@ -145,7 +146,7 @@ class HeadTail:
                     raise ContextLimitError(error.text) from error
                 raise
             if not trim(text):
-                raise Declined("the summariser answered nothing")
+                raise Declined(NO_SUMMARY)
             return text
 
         def summarise(messages: Sequence[Message]) -> str:

@@ -85,9 +85,9 @@ def stale_bodies(
 
 
 def placeholder(tool: str, tokens: int) -> str:
-    """The line that stands for a pruned body. It takes the same room as the original's."""
+    """The line that stands for a pruned body. It takes as many bytes as the original's."""
     return (
-        f"[pruned {tool}: ~{tokens} tokens of old output removed to save space; "
+        f"{_PRUNED}{tool}: ~{tokens} tokens of output removed to reclaim space; "
         "call the tool again to see them]"
     )
 

@@ -21,9 +21,7 @@ from strategies.head_tail.go_text import (
 )
 
 SUMMARY_LABEL = "[Summary of earlier conversation]"
-STATE_HEADING = (
-    "## Preserved state (active plan + loaded skills; carried across compaction)"  # as the original
-)
+STATE_HEADING = "## Preserved state (active plan + loaded skills; carried across compaction)"
 BODY_BYTES_MAX = 2_048
 
 _TRUNCATED = "\n… (truncated; re-load the skill for the full body)"
@@ -136,15 +134,21 @@ def plan_lines(arguments: str) -> str:
     return "\n".join(lines)
 
 
+def _results_of(messages: Sequence[Message], tool: str) -> Iterator[tuple[ToolCall, str]]:
+    """Each result that isn't blank of a call of `tool`, trimmed, with its call; joined by id."""
+    calls: dict[str, ToolCall] = {}
+    for message in messages:
+        calls.update((call.id, call) for call in message.calls if call.id)
+        if message.role == "tool" and message.call_id in calls:
+            call, text = calls[message.call_id], trim(message.text)
+            if call.name == tool and text:
+                yield call, text
+
+
 def _loaded_tools(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
     """Name and section of each tool that a tool search has loaded."""
-    for message in messages:
-        text = trim(message.text)
-        if (
-            message.role != "tool"
-            or not text.startswith("Loaded ")
-            or "Full schemas follow" not in text
-        ):
+    for _, text in _results_of(messages, "tool_search"):
+        if not text.startswith("Loaded ") or "Full schemas follow" not in text:
             continue
         headings = list(_SECTION.finditer(text))
         stops = [heading.start() for heading in headings[1:]] + [len(text)]
@@ -155,13 +159,8 @@ def _loaded_tools(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
 
 def _loaded_skills(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
     """Name and body of each skill whose call was answered."""
-    name_of: dict[str, str] = {}
-    for message in messages:
-        for call in message.calls:
-            if call.name == "skill" and call.id:
-                name_of[call.id] = _skill_name(call)
-        if message.role == "tool" and message.call_id in name_of and (body := trim(message.text)):
-            yield name_of[message.call_id], _capped(body)
+    for call, text in _results_of(messages, "skill"):
+        yield _skill_name(call), _capped(text)
 
 
 def _skill_name(call: ToolCall) -> str:
