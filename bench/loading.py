@@ -106,7 +106,7 @@ def _part_of_another(path: Path) -> str | None:
         whole_of = getattr(candidate, "part_of", None)
         owner = whole_of(path) if whole_of is not None else None
         if owner is not None:
-            return f"part of {owner}, read with it"
+            return f"a compaction call, read with {owner}"
     return None
 
 

@@ -6,7 +6,8 @@ A module in this package that has a `NAME` is a format; adding a file adds a for
 - `RANK`: who is asked first when a file is recognised by its content (lower first; the more
   general a shape is, the higher),
 - `detect(sample) -> str | None`: what in the content shows that it is this format, None otherwise,
-- `read(source) -> Iterator[Session]`: the sessions of one file, read as a stream.
+- `read(source) -> Iterator[Session]`: the sessions of one file, read as a stream,
+- and, if it likes, `part_of(path) -> Path | None`: the file with which this one is read.
 """
 
 from __future__ import annotations

@@ -51,13 +51,19 @@ class Draft:
         """True when no API would accept it: nothing in it, and it is no tool result."""
         if self.role == "tool" or self.calls or self.attachments:
             return False
-        return not any(text and not text.isspace() for text in self.texts)
+        return not self._texts()
+
+    def _texts(self) -> list[str]:
+        if self.role == "tool":
+            return [text for text in self.texts if text]
+        # Models write blank blocks before a call; APIs refuse them when they are sent back.
+        return [text for text in self.texts if text and not text.isspace()]
 
     def event(self, seq: int) -> Event:
         """The finished event."""
         message = Message(
             self.role,
-            "\n".join(text for text in self.texts if text),
+            "\n".join(self._texts()),
             tuple(self.calls),
             self.call_id,
             tuple(self.attachments),

@@ -89,6 +89,8 @@ def part_text(part: dict[str, Any]) -> str:
     if kind == "document":
         return _document_text(part)
     # Opaque state says nothing to a reader and would cost thousands of tokens as text.
+    if isinstance(kind, str) and kind.startswith("encrypted_"):
+        return ""
     return as_json({key: item for key, item in part.items() if not key.startswith("encrypted_")})
 
 
