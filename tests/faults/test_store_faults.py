@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
