@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.projection import Item, Kept, Native, Projection, Shortened, Written
-from bench.wire.checks import CHECKS, check_serialisable
-from bench.wire.formats import FORMATS
+from bench.wire.checks import api_problems
 from bench.wire.rendering import render
 
 
@@ -123,8 +122,5 @@ def _is_verbatim(item: Item, seq: int) -> bool:
 
 def _acceptable(candidate: Projection) -> Iterator[str]:
     """H5: the rendered request is one that the APIs accept."""
-    rendered = render(candidate)
-    for name, check in CHECKS.items():
-        request = FORMATS[name](rendered, ())
-        for problem in (*check(request), *check_serialisable(request)):
-            yield f"H5: {name}: {problem}"
+    for problem in api_problems(render(candidate)):
+        yield f"H5: {problem}"

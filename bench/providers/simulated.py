@@ -11,45 +11,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Protocol
 
 from bench.events import Message, ToolDefinition
 from bench.history import History
+from bench.models import Model
 from bench.projection import Native, Projection
 from bench.provider import ProviderError
 from bench.sizes import ProjectionSizes
 from bench.strategy import Reply, Usage
 from bench.tokens import count
 from bench.wire.rendering import CONTINUE_LINE, LEADING_LINE, ORPHAN_RESULT, STUB_RESULT
-
-
-class Completion(Protocol):
-    """What a model answers: text, and the provider's own word for why it ended."""
-
-    @property
-    def text(self) -> str:
-        """The answer."""
-        ...
-
-    @property
-    def finish_reason(self) -> str:
-        """ "stop" or "length"."""
-        ...
-
-
-class Model(Protocol):
-    """Who answers a strategy's questions behind the simulated provider."""
-
-    @property
-    def name(self) -> str:
-        """The canonical MODEL word."""
-        ...
-
-    def complete(
-        self, messages: Sequence[Message], *, output_tokens_max: int, seed: int
-    ) -> Completion:
-        """Answers from these messages alone."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,10 +87,9 @@ def _step_messages(step: _Step, number: int) -> list[Message]:
 @st.composite
 def sessions(draw: st.DrawFn, *, max_turns: int = 4, max_steps: int = 8) -> Session:
     """A session of up to `max_turns` user turns with up to `max_steps` agent steps each."""
-    messages: list[Message] = []
+    prompt = Message("system", "You keep the harbour. Answer in metric units.")
+    messages: list[Message] = [prompt] * draw(st.integers(0, 2))
     meta: set[int] = set()
-    for _ in range(draw(st.integers(0, 2))):
-        messages.append(Message("system", "You keep the harbour. Answer in metric units."))
     starts_in_the_middle = draw(st.sampled_from((False, False, False, True)))
     for turn in range(draw(st.integers(1, max_turns))):
         if turn or not starts_in_the_middle:

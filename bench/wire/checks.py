@@ -10,7 +10,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.wire.formats import Request
+from bench.wire.formats import FORMATS, Request
+from bench.wire.rendering import Rendered
 
 
 def check_openai(request: Request) -> list[str]:
@@ -114,3 +115,13 @@ CHECKS: dict[str, Callable[[Request], list[str]]] = {
     "openai": check_openai,
     "anthropic": check_anthropic,
 }
+
+
+def api_problems(rendered: Rendered) -> list[str]:
+    """Why the OpenAI or the Anthropic API would refuse this request; empty when both accept it."""
+    problems: list[str] = []
+    for name, check in CHECKS.items():
+        request = FORMATS[name](rendered, ())
+        found = [*check(request), *check_serialisable(request)]
+        problems += [f"{name}: {problem}" for problem in found]
+    return problems

@@ -20,6 +20,7 @@ WORDS = {
 }
 JUDGEMENT = {
     "canaries",
+    "costs",
     "engine",
     "entities",
     "found_facts",
@@ -29,16 +30,18 @@ JUDGEMENT = {
     "parameters",
     "plan",
     "replay",
+    "results",
     "scoring",
     "session_index",
     "sizes",
     "specs",
     "statistics",
     "tokens",
+    "validity",
     "verdict",
     "wire",
 }
-ASSEMBLY = {"cli", "registry", "runner", "testing"}
+ASSEMBLY = {"__main__", "cli", "registry", "runner", "survey", "testing"}
 
 HOMES = {
     "tiktoken": {"bench/tokens.py"},

@@ -1,0 +1,190 @@
+"""`compaction-bench compact`: one session, one strategy, and what the model would be shown."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from bench.cli.main import EXIT_FINE
+from bench.cli.output import harmless, print_json
+from bench.engine import policy_of
+from bench.errors import UsageError
+from bench.events import Session
+from bench.history import History
+from bench.loading import load_sessions
+from bench.models import make_model
+from bench.observations import Replay
+from bench.projection import Kept, Native, Projection, Written
+from bench.providers.simulated import SimulatedProvider
+from bench.registry import make_strategy
+from bench.replay import replay
+from bench.survey import survey, window_for
+from bench.tokens import count
+from bench.wire.formats import FORMATS, Request
+from bench.wire.rendering import render
+
+
+def compact(arguments: argparse.Namespace) -> int:
+    """Replays one session and prints the projection of its last recorded request."""
+    made = make_strategy(arguments.strategy)
+    model = make_model(arguments.model)
+    session = _one_session(arguments)
+    window = window_for(survey(session), arguments.window)
+    provider = SimulatedProvider(
+        model,
+        window,
+        tools=session.tools,
+        seed=arguments.seed,
+        ignore_window=policy_of(made.strategy).ignores_window,
+    )
+    seen = replay(session, made.strategy, provider, manual=arguments.manual)
+    projection = _shown(session, seen, manual=arguments.manual)
+    request = FORMATS[arguments.to](render(projection), session.tools)
+    whole = provider.measure(Projection.whole(projection.history, projection.stop))
+    document = _document(session, made.spec, window, seen, request)
+    document["tokens"]["history"] = whole
+    document["tokens"]["final"] = provider.measure(projection)
+    if arguments.json:
+        print_json(document)
+    elif arguments.diff:
+        _print_diff(projection)
+    else:
+        _print_summary(document, projection)
+    return EXIT_FINE
+
+
+def _one_session(arguments: argparse.Namespace) -> Session:
+    loaded = load_sessions([arguments.session], format=arguments.format)
+    found = loaded.sessions
+    if arguments.session_id is not None:
+        found = tuple(one for one in found if one.id == arguments.session_id)
+    if len(found) == 1:
+        return found[0]
+    if not loaded.sessions:
+        reasons = "; ".join(f"{one.path}: {one.reason}" for one in loaded.rejected[:3])
+        raise UsageError(f"{arguments.session}: no session could be read: {reasons}")
+    names = ", ".join(one.id for one in loaded.sessions[:5])
+    raise UsageError(
+        f"{arguments.session}: holds {len(loaded.sessions)} sessions, name one of them with "
+        f"--session-id: {names}{' ...' if len(loaded.sessions) > 5 else ''}"
+    )
+
+
+def _shown(session: Session, seen: Replay, *, manual: bool) -> Projection:
+    """The projection of the last request, or the final one after a manual compaction."""
+    if manual and seen.final is not None:
+        return seen.final
+    if not seen.requests:
+        raise UsageError(f"session {session.id}: holds no assistant message, so no request is made")
+    last = seen.requests[-1]
+    return Projection(
+        History(session.events[: last.stop]), seen.heads[last.head], last.tail_start, last.stop
+    )
+
+
+def _document(
+    session: Session, spec: str, window: int, seen: Replay, request: Request
+) -> dict[str, Any]:
+    """The JSON shape of the command."""
+    stopped = seen.stopped
+    return {
+        "session": session.id,
+        "strategy": spec,
+        "window": window,
+        "requests": len(seen.requests),
+        "stopped": stopped and {"at_request": stopped.at_request, "reason": stopped.reason},
+        "compactions": [
+            {
+                "trigger": one.trigger,
+                "phase": one.phase,
+                "stage": one.stage,
+                "generation": one.generation,
+                "segments": one.segments,
+                "covered_messages": one.covered_messages,
+                "tokens_before": one.tokens_before,
+                "tokens_after": one.tokens_after,
+                "outcome": one.outcome,
+                "reason": one.reason,
+                "at_request": one.request,
+                "estimate_before": one.estimate_before,
+                "estimate_after": one.estimate_after,
+            }
+            for one in seen.compactions
+        ],
+        "retries": {
+            "overflow": seen.retries.overflow,
+            "repair": seen.retries.repair,
+            "replan": seen.retries.replan,
+            "transport": seen.retries.transport,
+            "suppressed": seen.retries.suppressed,
+        },
+        "tokens": {
+            "history": 0,
+            "final": 0,
+            "peak": max((one.tokens for one in seen.requests if one.is_served), default=0),
+            "sent": sum(one.tokens for one in seen.requests if one.is_served),
+            "summariser": seen.summariser_tokens,
+            "recovery": 0,
+        },
+        "system": request.system,
+        "tools": request.tools,
+        "projection": request.messages,
+        "provenance": request.provenance,
+    }
+
+
+def _print_summary(document: dict[str, Any], projection: Projection) -> None:
+    tokens = document["tokens"]
+    print(
+        f"{document['strategy']} on {harmless(document['session'])}, window {document['window']:,}"
+    )
+    print(
+        f"{document['requests']} requests, history {tokens['history']:,} tokens, shown "
+        f"{tokens['final']:,}, peak {tokens['peak']:,}, summariser {tokens['summariser']:,}"
+    )
+    if document["stopped"]:
+        stopped = document["stopped"]
+        print(f"stopped at request {stopped['at_request']}: {harmless(stopped['reason'])}")
+    for one in document["compactions"]:
+        print(
+            f"  request {one['at_request']}: {one['trigger']} {one['stage']}: {one['outcome']} "
+            f"{one['tokens_before']:,} -> {one['tokens_after']:,} tokens, "
+            f"{one['covered_messages']} messages covered"
+            + (f" ({harmless(one['reason'], 120)})" if one["reason"] else "")
+        )
+    print("shown to the model:")
+    for item in projection.items:
+        first, last = item.seqs
+        place = f"{first}" if first == last else f"{first}-{last}"
+        print(f"  {place:>9} {_kind(item):9} {item.message.role:9} {_about(item)}")
+
+
+def _kind(item: Any) -> str:
+    return type(item).__name__.lower()
+
+
+def _about(item: Any) -> str:
+    if isinstance(item, Native):
+        return f"{item.tokens:,} tokens of opaque state for {item.route}"
+    calls = ", ".join(f"{call.name}(...)" for call in item.message.calls)
+    text = harmless(item.message.text, 60)
+    return f"{count(item.message.text):>6,} tokens  {text} {harmless(calls, 40)}".rstrip()
+
+
+def _print_diff(projection: Projection) -> None:
+    """One line for every event of the history: shown as it is, shortened, or gone."""
+    shown = {item.event.seq: item for item in projection.items if not _is_written(item)}
+    written = [item for item in projection.items if _is_written(item)]
+    for event in projection.events:
+        item = shown.get(event.seq)
+        sign = "-" if item is None else "=" if isinstance(item, Kept) else "~"
+        text = harmless(event.message.text, 90)
+        print(f"{sign} {event.seq:>6} {event.message.role:9} {text}")
+    for item in written:
+        print(f"+ {item.seqs[0]}-{item.seqs[1]} {item.message.role}")
+        for line in item.message.text.splitlines():
+            print(f"+     {harmless(line)}")
+
+
+def _is_written(item: Any) -> bool:
+    return isinstance(item, Written | Native)

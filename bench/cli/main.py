@@ -1,0 +1,217 @@
+"""The parser, and what becomes of errors: one line on stderr and an exit code, never a traceback.
+
+Exit codes: 0 fine, 1 the check failed, 2 wrong usage or unreadable input, 3 no verdict,
+130 interrupted (what was done is saved).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from bench.errors import UsageError
+
+EXIT_FINE = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_NO_VERDICT = 3
+EXIT_INTERRUPTED = 130
+
+_WIRE_FORMATS = ("openai", "anthropic", "responses", "gemini")
+_REPORT_FORMATS = "html,md,svg,png,csv"
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = _Parser(
+        prog="compaction-bench",
+        description="Replays long agent sessions through context-compaction strategies and scores "
+        "what each one keeps, loses and costs.",
+        epilog="Start with: compaction-bench run (the bundled corpus, offline).",
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and end")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    _add_run(commands)
+    _add_compact(commands)
+    _add_report(commands)
+    _add_sessions(commands)
+    _add_strategies(commands)
+    return parser
+
+
+Commands = argparse._SubParsersAction  # type: ignore[type-arg]
+
+
+def _add_run(commands: Commands) -> None:
+    run = commands.add_parser(
+        "run",
+        help="compare strategies on sessions",
+        description="Replays every SESSION through every strategy and both controls, scores them "
+        "and writes a report. Without SESSION: the bundled corpus.",
+    )
+    run.add_argument("sessions", nargs="*", metavar="SESSION", help="file, folder or corpus name")
+    run.add_argument(
+        "--strategy",
+        action="append",
+        metavar="SPEC",
+        help='such as head_tail or "head_tail(preserve_last={4,8})"; repeatable',
+    )
+    run.add_argument(
+        "--window",
+        action="append",
+        metavar="N|auto",
+        help="context window in tokens, or one fitted to each session (default); repeatable",
+    )
+    run.add_argument(
+        "--model",
+        action="append",
+        metavar="MODEL",
+        help="who writes summaries: offline (default), lossy(P); repeatable",
+    )
+    run.add_argument("--seed", type=int, default=None, metavar="N", help="default 0")
+    run.add_argument(
+        "--cuts", type=int, metavar="N", help="force the same N compaction points on every strategy"
+    )
+    run.add_argument("--workers", type=int, metavar="N", help="processes to use (default 1)")
+    run.add_argument("--out", metavar="DIR", help="run folder (default .bench/runs/TIME)")
+    run.add_argument("--format", metavar="FORMAT", help="session format, instead of detecting it")
+    run.add_argument("--config", metavar="FILE.toml", help="options from a file")
+    run.add_argument("--sample", type=int, metavar="N", help="take N of the sessions, stratified")
+    run.add_argument("--min-tokens", type=int, metavar="N", help="leave out shorter sessions")
+    run.add_argument("--sample-seed", type=int, metavar="N", help="which sample (default 0)")
+    run.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    run.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def _add_compact(commands: Commands) -> None:
+    compact = commands.add_parser(
+        "compact",
+        help="replay one session and print what the model would be shown",
+        description="Replays one session through one strategy and prints the projection of its "
+        "last recorded request.",
+    )
+    compact.add_argument("session", metavar="SESSION", help="a file or folder with one session")
+    compact.add_argument("--strategy", required=True, metavar="SPEC")
+    compact.add_argument("--window", required=True, metavar="N|auto")
+    compact.add_argument("--model", default="offline", metavar="MODEL")
+    compact.add_argument("--seed", type=int, default=0, metavar="N")
+    compact.add_argument("--session-id", metavar="ID", help="which session, where there are more")
+    compact.add_argument("--format", metavar="FORMAT")
+    compact.add_argument("--manual", action="store_true", help="compact once more at the end")
+    compact.add_argument("--to", choices=_WIRE_FORMATS, default="openai", help="API shape")
+    compact.add_argument("--diff", action="store_true", help="what became of every event")
+    compact.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def _add_report(commands: Commands) -> None:
+    report = commands.add_parser("report", help="write reports from a stored run")
+    report.add_argument("runs", nargs="+", metavar="RUN", help="a run folder")
+    report.add_argument("--to", metavar="DIR", help="where to (default: the run folder)")
+    report.add_argument(
+        "--format",
+        default=_REPORT_FORMATS,
+        metavar="LIST",
+        help=f"of {_REPORT_FORMATS} (default: all)",
+    )
+    report.add_argument("--rescore", action="store_true", help="compute all scores anew first")
+
+
+def _add_sessions(commands: Commands) -> None:
+    sessions = commands.add_parser("sessions", help="look at sessions or make synthetic ones")
+    actions = sessions.add_subparsers(
+        dest="action", metavar="ACTION", required=True, parser_class=_Parser
+    )
+    inspect = actions.add_parser("inspect", help="what was read, repaired and skipped")
+    inspect.add_argument("paths", nargs="+", metavar="PATH")
+    inspect.add_argument("--format", metavar="FORMAT")
+    inspect.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    generate = actions.add_parser("generate", help="write a synthetic corpus with its facts")
+    generate.add_argument("--out", required=True, metavar="DIR")
+    generate.add_argument("--sessions", type=int, default=6, metavar="N")
+    generate.add_argument("--events", type=int, default=400, metavar="N", help="events a session")
+    generate.add_argument("--seed", type=int, default=0, metavar="N")
+    generate.add_argument("--kind", action="append", metavar="KIND", help="default: all in turn")
+    generate.add_argument("--language", action="append", choices=("en", "zh"))
+    generate.add_argument("--corpus", metavar="NAME", help="write a bundled corpus anew")
+
+
+def _add_strategies(commands: Commands) -> None:
+    strategies = commands.add_parser("strategies", help="list strategies and their parameters")
+    strategies.add_argument("spec", nargs="?", metavar="SPEC", help="only this one, in detail")
+    strategies.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    verify = commands.add_parser("verify", help="check that a strategy keeps its promises")
+    verify.add_argument("spec", metavar="SPEC")
+    verify.add_argument("--examples", type=int, default=100, metavar="N", help="sessions a promise")
+
+
+def _command(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], int]:
+    """The function behind a command; imported only now, so that --help answers at once."""
+    match arguments.command:
+        case "run":
+            from bench.cli.run import run
+
+            return run
+        case "compact":
+            from bench.cli.compact import compact
+
+            return compact
+        case "report":
+            from bench.cli.report import report
+
+            return report
+        case "sessions":
+            from bench.cli.sessions import sessions
+
+            return sessions
+        case "strategies":
+            from bench.cli.strategies import strategies
+
+            return strategies
+        case _:
+            from bench.cli.strategies import verify
+
+            return verify
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code."""
+    parser = build_parser()
+    try:
+        arguments = parser.parse_args(words)
+        if arguments.version:
+            return _print_version()
+        if arguments.command is None:
+            parser.print_help()
+            return EXIT_USAGE
+        return _command(arguments)(arguments)
+    except UsageError as error:
+        print(f"compaction-bench: {_one_line(str(error))}", file=sys.stderr)
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        print("compaction-bench: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (head, less): nothing to complain about.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FINE
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _print_version() -> int:
+    from importlib.metadata import version
+
+    print(f"compaction-bench {version('compaction-bench')}")
+    return EXIT_FINE

@@ -1,0 +1,256 @@
+"""Assembly: runs the cells of a plan and commits each session's results as they come.
+
+A task is one session with all its cells, so that its index, its facts and the controls are computed
+once. Tasks are independent: they run here or in worker processes, and only this process writes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from bench.canaries import canary_shares, plant
+from bench.costs import costs
+from bench.engine import policy_of
+from bench.entities import ENTITY_TABLE_VERSION
+from bench.events import Session
+from bench.facts import Fact, Use
+from bench.found_facts import find_uses
+from bench.history import History
+from bench.inspecting import describe
+from bench.models import make_model
+from bench.observations import Replay
+from bench.plan import Cell, Plan, PlannedSession, make_plan
+from bench.projection import Projection
+from bench.providers.simulated import SimulatedProvider
+from bench.registry import make_strategy
+from bench.replay import replay
+from bench.scoring import score
+from bench.session_index import SessionIndex
+from bench.store import Canary, Run
+from bench.survey import survey
+from bench.validity import invalid_requests
+from bench.wire.rendering import render, visible_texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What to run: canonical specs, windows in tokens (None: auto), models, seeds."""
+
+    specs: tuple[str, ...]
+    windows: tuple[int | None, ...] = (None,)
+    models: tuple[str, ...] = ("offline",)
+    seeds: tuple[int, ...] = (0,)
+    cuts: int | None = None
+    workers: int = 1
+
+    @property
+    def fact_version(self) -> str:
+        """What the facts and scores of a cell rest on."""
+        return f"{ENTITY_TABLE_VERSION}/cuts={self.cuts}"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One session with the cells to replay."""
+
+    session: Session
+    digest: str
+    facts: tuple[Fact, ...]
+    cells: tuple[Cell, ...]
+    cuts: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CellOutcome:
+    """What became of a cell; `replay` and `scores` are None when it ended in an error."""
+
+    cell: Cell
+    status: str
+    reason: str
+    seconds: float
+    replay: Replay | None
+    scores: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutcome:
+    """Everything that one task found."""
+
+    task: Task
+    description: dict[str, Any]
+    uses: tuple[Use, ...]
+    canaries: tuple[Canary, ...]
+    cells: tuple[CellOutcome, ...]
+
+
+def plan_run(
+    sessions: Sequence[Session], options: RunOptions, progress: Callable[[str], None]
+) -> tuple[Plan, dict[str, PlannedSession]]:
+    """The cells of a run. Raises UsageError for a window that some session can't fit."""
+    surveyed: list[PlannedSession] = []
+    for session in sessions:
+        progress(f"measuring {session.id}")
+        surveyed.append(survey(session))
+    plan = make_plan(
+        surveyed,
+        options.specs,
+        windows=options.windows,
+        models=options.models,
+        seeds=options.seeds,
+        fact_version=options.fact_version,
+    )
+    return plan, {one.id: one for one in surveyed}
+
+
+def tasks_of(
+    plan: Plan,
+    sessions: Sequence[Session],
+    surveyed: Mapping[str, PlannedSession],
+    facts: Mapping[str, tuple[Fact, ...]],
+    options: RunOptions,
+    is_done: Callable[[str], bool],
+) -> list[Task]:
+    """One task for every session that has cells left to run."""
+    tasks: list[Task] = []
+    for session in sessions:
+        cells = tuple(
+            cell for cell in plan.cells if cell.session == session.id and not is_done(cell.identity)
+        )
+        if cells:
+            digest = surveyed[session.id].digest
+            tasks.append(Task(session, digest, facts.get(session.id, ()), cells, options.cuts))
+    return tasks
+
+
+def execute(run: Run, tasks: Sequence[Task], workers: int, done: Callable[[Task], None]) -> None:
+    """Runs the tasks and commits each when it comes back. Interrupted, what was done is saved."""
+    for outcome in _outcomes(tasks, workers):
+        session = outcome.task.session
+        run.save_session(
+            session,
+            outcome.task.digest,
+            description=outcome.description,
+            facts=outcome.task.facts,
+            uses=outcome.uses,
+        )
+        run.save_canaries(outcome.canaries)
+        for cell in outcome.cells:
+            run.save_cell(
+                cell.cell,
+                status=cell.status,
+                reason=cell.reason,
+                seconds=cell.seconds,
+                replay=cell.replay,
+                scores=cell.scores,
+            )
+        done(outcome.task)
+
+
+def _outcomes(tasks: Sequence[Task], workers: int) -> Iterator[TaskOutcome]:
+    if workers <= 1 or len(tasks) <= 1:
+        yield from map(perform, tasks)
+        return
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=workers, return_as="generator", batch_size=1)
+    yield from parallel(delayed(perform)(task) for task in tasks)
+
+
+def perform(task: Task) -> TaskOutcome:
+    """Everything about one session: facts, controls, canaries, cells."""
+    session = task.session
+    index = SessionIndex(session)
+    history = History(session.events)
+    uses = find_uses(index)
+    ceiling = _replay_control(session, "keep_all")
+    cells: list[CellOutcome] = []
+    for cell in task.cells:
+        started = time.perf_counter()
+        try:
+            seen = _replay_cell(session, cell, task.cuts)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            cells.append(CellOutcome(cell, "error", reason, 0.0, None, None))
+            continue
+        seconds = time.perf_counter() - started
+        scores = score_replay(index, task.facts, uses, seen, ceiling, history)
+        status, reason = _status(cell, seen)
+        seen = replace(seen, final=None)
+        cells.append(CellOutcome(cell, status, reason, seconds, seen, scores))
+    return TaskOutcome(task, describe(session), uses, _canaries(session), tuple(cells))
+
+
+def score_replay(
+    index: SessionIndex,
+    facts: Sequence[Fact],
+    uses: Sequence[Use],
+    seen: Replay,
+    ceiling: Replay,
+    history: History,
+) -> dict[str, Any]:
+    """All scores of one replay as plain data; nothing here asks a model."""
+    accepted = [one for one in seen.compactions if one.outcome == "accepted"]
+    return {
+        **asdict(score(index, facts, uses, seen, history)),
+        **asdict(costs(seen, ceiling)),
+        "compactions": len(accepted),
+        "grew": sum(one.tokens_after > one.tokens_before for one in accepted),
+        "invalid_projections": len(invalid_requests(seen, history)),
+        "requests_served": sum(request.is_served for request in seen.requests),
+    }
+
+
+def _provider(session: Session, cell: Cell, *, ignore_window: bool) -> SimulatedProvider:
+    return SimulatedProvider(
+        make_model(cell.model),
+        cell.window,
+        tools=session.tools,
+        seed=cell.seed,
+        ignore_window=ignore_window,
+    )
+
+
+def _replay_cell(session: Session, cell: Cell, cuts: int | None) -> Replay:
+    strategy = make_strategy(cell.spec).strategy
+    policy = policy_of(strategy)
+    provider = _provider(session, cell, ignore_window=policy.ignores_window)
+    return replay(session, strategy, provider, cuts=None if policy.is_control else cuts)
+
+
+def _replay_control(session: Session, spec: str) -> Replay:
+    strategy = make_strategy(spec).strategy
+    provider = SimulatedProvider(make_model("offline"), 1, tools=session.tools, ignore_window=True)
+    return replay(session, strategy, provider)
+
+
+def _status(cell: Cell, seen: Replay) -> tuple[str, str]:
+    if seen.stopped is not None:
+        return "stopped", f"request {seen.stopped.at_request}: {seen.stopped.reason}"
+    if not cell.is_control and not any(one.outcome == "accepted" for one in seen.compactions):
+        tried = len(seen.compactions)
+        reason = "nothing was compacted: the session never grew past the threshold"
+        if tried:
+            last = seen.compactions[-1]
+            reason = f"nothing was compacted in {tried} tries, the last {last.outcome}: "
+            reason += last.reason
+        return "not_exercised", reason
+    return "ok", ""
+
+
+def _canaries(session: Session) -> tuple[Canary, ...]:
+    """Tokens planted in a copy must be in the ceiling's rendered request and not in the floor's."""
+    planted, canaries = plant(session, seed=0)
+    history = History(planted.events)
+    results: list[Canary] = []
+    for control in ("keep_all", "empty"):
+        seen = _replay_control(planted, control)
+        if not seen.requests or not canaries:
+            continue
+        last: Projection = seen.projection(len(seen.requests) - 1, history)
+        text = "\n".join(visible_texts(render(last)))
+        found = round(canary_shares(text, canaries) * len(canaries))
+        results.append(Canary(session.id, control, len(canaries), found))
+    return tuple(results)
