@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from foya_cases import Case, cases, folder, history, listed_message, message, tools, unfolded
 
-from strategies.layered import bounding, budget, checkpoint, encoding, estimate, planner
+from strategies.layered import bounding, budget, checkpoint, encoding, estimate, overflow, planner
 from strategies.layered.source import SourceMessage
 
 Test = Callable[[Case], None]
@@ -244,3 +244,8 @@ def _planned(found: planner.Plan) -> Case:
         "source_event_seqs": [each.seq for each in found.source],
         "through_seq": found.through_seq,
     }
+
+
+@vectors("overflow")
+def test_foya_vectors_overflow(case: Case) -> None:
+    assert overflow.is_overflow(unfolded(case["input"]["text"])) == case["expect"]["overflow"]
