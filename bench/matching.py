@@ -9,6 +9,7 @@ in a/b.pyc. Chinese has no spaces, so a CJK character is always a boundary.
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 
 CASE_SENSITIVE_KINDS = frozenset({"identifier", "hash"})
@@ -86,8 +87,41 @@ _UNIT_SPELLINGS = {
 UNITS = {
     spelling: unit for unit, spellings in _UNIT_SPELLINGS.items() for spelling in spellings.split()
 }
-# Longest first, or "s" would win over "seconds".
-UNIT_PATTERN = "(?i:" + "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True)) + ")"
+
+
+def _spellings() -> set[str]:
+    upper = {unit.upper() for unit in UNITS if unit.isascii()}
+    mixed = {
+        "KiB",
+        "MiB",
+        "GiB",
+        "TiB",
+        "kB",
+        "Kb",
+        "Mb",
+        "Gb",
+        "kHz",
+        "MHz",
+        "GHz",
+        "Mbps",
+        "Gbps",
+    }
+    return set(UNITS) | upper | {unit.capitalize() for unit in UNITS} | mixed
+
+
+def _trie_pattern(words: set[str]) -> str:
+    # Alternatives that share beginnings are tried once, which matters at every number of a text.
+    tails: dict[str, set[str]] = {}
+    for word in words:
+        if word:
+            tails.setdefault(word[0], set()).add(word[1:])
+    if not tails:
+        return ""
+    branches = "|".join(re.escape(head) + _trie_pattern(tails[head]) for head in sorted(tails))
+    return f"(?:{branches})" + ("?" if "" in words else "")
+
+
+UNIT_PATTERN = rf"[ \-]?{_trie_pattern(_spellings())}(?![{LETTERS}0-9_])(?!-[{LETTERS}0-9])"
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -95,17 +129,19 @@ _MONTH = (
     "Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
 
+_MAY_BE_SEPARATED = re.compile(r"[,_](?<=\d[,_])\d{3}")
 _SEPARATED = re.compile(r"\d{1,3}(?:(?:,\d{3})+|(?:_\d{3})+)(?![\d_])")
-_WITH_UNIT = re.compile(
-    rf"(\d+(?:\.\d+)?)[ \-]?({UNIT_PATTERN})(?![{LETTERS}0-9_])(?!-[{LETTERS}0-9])"
-)
+_WITH_UNIT = re.compile(rf"\d{UNIT_PATTERN}")
+_MAY_BE_DATE = re.compile(r"T\d\d:\d|/\d{1,2}/\d|年\d")
 _DATE = re.compile(
     r"(\d{4})(?:(-\d\d-\d\d)T(?=\d\d:\d\d)|/(\d{1,2})/(\d{1,2})(?![\w/])|年(\d{1,2})月(\d{1,2})日)"
 )
 _MONTH_FIRST = re.compile(rf"{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})(?!\d)")
-_DAY_FIRST = re.compile(rf"(\d{{1,2}})(?:st|nd|rd|th)? {_MONTH}\.?,? (\d{{4}})(?!\d)")
+_DAY_FIRST = re.compile(rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)? {_MONTH}\.?,? (\d{{4}})(?!\d)")
+_MAY_HOLD_MONTH = re.compile(r"[JFMASOND](?:an|eb|ar|pr|ay|un|ul|ug|ep|ct|ov|ec)[a-z]*\.?,? \d")
 _HERE = re.compile(r"\./(?<![\w./~\-]\./)(?=\.?\w)")
 _DRIVE = re.compile(r"[A-Za-z]:\\[\w.\-\\]+")
+_ASCII_WORD_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_")
 _HAS_DIGIT = re.compile(r"\d")
 
 
@@ -128,11 +164,13 @@ def normalise(text: str) -> str:
 
 
 def _normalise_figures(text: str) -> str:
-    if "," in text or "_" in text:
+    if _MAY_BE_SEPARATED.search(text):
         text = _SEPARATED.sub(_without_separators, text)
-    text = _DATE.sub(_iso_date, text)
-    text = _MONTH_FIRST.sub(lambda m: _month_date(m[0], m[3], m[1], m[2]), text)
-    text = _DAY_FIRST.sub(lambda m: _month_date(m[0], m[3], m[2], m[1]), text)
+    if _MAY_BE_DATE.search(text):
+        text = _DATE.sub(_iso_date, text)
+    if _MAY_HOLD_MONTH.search(text):
+        text = _MONTH_FIRST.sub(lambda m: _month_date(m[0], m[3], m[1], m[2]), text)
+        text = _DAY_FIRST.sub(lambda m: _month_date(m[0], m[3], m[2], m[1]), text)
     return _WITH_UNIT.sub(_canonical_unit, text)
 
 
@@ -165,16 +203,21 @@ def _month_date(whole: str, year: str, month: str, day: str) -> str:
 
 
 def _canonical_unit(match: re.Match[str]) -> str:
-    if _continues_word(match, ".-"):
+    # The match holds the last digit only: whether a word or a name goes before is seen from there.
+    text, start = match.string, match.start()
+    while start and (text[start - 1].isdigit() or text[start - 1] == "."):
+        start -= 1
+    if start and (is_word(text[start - 1]) or text[start - 1] in "-/"):
         return match[0]
-    return f"{match[1]} {UNITS[match[2].lower()]}"
+    return f"{match[0][0]} {UNITS[match[0][1:].lstrip(' -').lower()]}"
 
 
 def is_word(character: str) -> bool:
     """True for what continues a word: letters that need spaces between words, digits, `_`."""
-    if character.isascii():
-        return character.isalnum() or character == "_"
-    return character.isalnum() and not "\u2e80" <= character <= "\ud7a3"
+    if character in _ASCII_WORD_CHARACTERS:
+        return True
+    is_beyond_ascii = character > "\x7f" and character.isalnum()
+    return is_beyond_ascii and not "\u2e80" <= character <= "\ud7a3"
 
 
 def key_of(text: str, kind: str) -> str:
