@@ -23,6 +23,7 @@ JUDGEMENT = {
     "costs",
     "engine",
     "entities",
+    "entity_table",
     "found_facts",
     "invariants",
     "matching",
@@ -31,6 +32,7 @@ JUDGEMENT = {
     "plan",
     "replay",
     "results",
+    "sampling",
     "scoring",
     "session_index",
     "sizes",
@@ -39,6 +41,7 @@ JUDGEMENT = {
     "tokens",
     "validity",
     "verdict",
+    "visible_text",
     "wire",
 }
 ASSEMBLY = {"__main__", "cli", "registry", "runner", "survey", "testing"}
