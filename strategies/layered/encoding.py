@@ -65,6 +65,27 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} isn't JSON")
 
 
+_SHOWN = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v"}
+
+
+def shown(text: str) -> str:
+    """A text in quotes for an error line, with everything unprintable escaped."""
+    return f'"{"".join(map(_shown_rune, text))}"'
+
+
+def _shown_rune(rune: str) -> str:
+    if rune in '"\\':
+        return "\\" + rune
+    if rune.isprintable():
+        return rune
+    if rune in _SHOWN:
+        return "\\" + _SHOWN[rune]
+    code = ord(rune)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
 def is_json(text: str) -> bool:
     """True when the whole text is one JSON value (RFC 8259); nothing is interpreted."""
     try:

