@@ -9,9 +9,11 @@ round to the call that nothing else answered.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import accumulate
 from math import isfinite
 from typing import Any
 
@@ -175,10 +177,10 @@ class SessionBuilder:
         self.compactions = [row for row in self.compactions if row.after_order <= position]
 
     def finish(self, source: Source, format_name: str) -> Session | None:
-        """The session, None when nothing is left. Repairs of the file so far are taken along."""
+        """The session, None when nobody speaks in it. Repairs of the file so far go along."""
         kept = self._without_empty()
         kept = _paired(kept, self.log)
-        if not kept:
+        if not any(draft.role in ("user", "assistant") for draft in kept):
             return None
         for seq, draft in enumerate(kept, 1):
             draft.seq = seq
@@ -191,7 +193,7 @@ class SessionBuilder:
             is_slice=self.is_slice,
             subagent_of=self.subagent_of,
             cluster=self.cluster,
-            recorded_compactions=tuple(self._compaction(row, kept) for row in self.compactions),
+            recorded_compactions=self._recorded_compactions(kept),
             recorded_usage=tuple(
                 RecordedUsage(draft.seq, input_tokens, cached, output)
                 for draft, input_tokens, cached, output in self._usage.values()
@@ -212,16 +214,21 @@ class SessionBuilder:
                 kept.append(draft)
         return kept
 
-    def _compaction(self, row: CompactionDraft, kept: Sequence[Draft]) -> RecordedCompaction:
-        after = max((draft.seq for draft in kept if draft.order <= row.after_order), default=0)
-        return RecordedCompaction(
-            after_seq=after,
-            summary=row.summary,
-            trigger=row.trigger,
-            kept_from_seq=(row.kept_from.seq or None) if row.kept_from else None,
-            tokens_before=row.tokens_before,
-            tokens_after=row.tokens_after,
-            prompt=row.prompt,
+    def _recorded_compactions(self, kept: Sequence[Draft]) -> tuple[RecordedCompaction, ...]:
+        by_order = sorted(kept, key=lambda draft: draft.order)
+        orders = [draft.order for draft in by_order]
+        newest = [0, *accumulate((draft.seq for draft in by_order), max)]
+        return tuple(
+            RecordedCompaction(
+                after_seq=newest[bisect_right(orders, row.after_order)],
+                summary=row.summary,
+                trigger=row.trigger,
+                kept_from_seq=(row.kept_from.seq or None) if row.kept_from else None,
+                tokens_before=row.tokens_before,
+                tokens_after=row.tokens_after,
+                prompt=row.prompt,
+            )
+            for row in self.compactions
         )
 
 

@@ -49,6 +49,7 @@ _SILENT_TYPES = frozenset(
 _INJECTED_STARTS = (
     "[Request interrupted by user",
     "<bash-input>",
+    "<command-name>",
     "<bash-stdout>",
     "<bash-stderr>",
     "<local-command-stdout>",

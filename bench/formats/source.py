@@ -75,7 +75,7 @@ class _Constants:
 
 
 _constants = _Constants()
-_decode_strictly = json.JSONDecoder(parse_constant=_constants).decode
+_scan_strictly = json.JSONDecoder(parse_constant=_constants).raw_decode
 _decode_leniently = json.JSONDecoder(parse_constant=_constants, strict=False).decode
 _scan_leniently = json.JSONDecoder(parse_constant=_constants, strict=False).raw_decode
 
@@ -92,14 +92,16 @@ def decode_json(raw: bytes, log: RepairLog, where: str) -> Any:
         log.add("invalid_utf8", where, "bytes that are no UTF-8 became U+FFFD")
     _constants.count = 0
     try:
-        value = _decode_strictly(text)
+        value, end = _scan_strictly(text, 0)
+        if end != len(text):
+            raise ValueError(f"more text after the JSON value, at character {end}")
     except RecursionError:
         raise DamagedJson("too_deep", "JSON nested too deeply to be read") from None
     except ValueError as error:
         value = _decode_damaged(text, error, log, where)
     if _constants.count:
         log.add("not_a_number", where, f"{_constants.count} NaN or Infinity became null")
-    if "\\ud" in text or "\\uD" in text:
+    if "\\u" in text and ("\\ud" in text or "\\uD" in text):
         try:
             value, replaced = _without_lone_surrogates(value)
         except RecursionError:
