@@ -20,11 +20,11 @@ from typing import Any, TypeAlias
 from bench.errors import UsageError
 from bench.events import Session
 from bench.facts import Fact, Use
+from bench.formats.own import session_from_bytes, session_to_bytes
 from bench.history import History
 from bench.observations import Replay, item_to_json
 from bench.plan import Cell
 from bench.projection import Json
-from bench.session_lines import session_from_lines, session_to_lines
 from bench.store_folder import make_folders, reason_of, remove
 from bench.store_rows import (
     Canary,
@@ -152,7 +152,7 @@ class Run:
         uses: Sequence[Use] = (),
     ) -> None:
         """Keep a session with its facts and uses, in place of an earlier one of this id."""
-        lines = zlib.compress(session_to_lines(session).encode("ascii"), 6)
+        lines = zlib.compress(session_to_bytes(session), 6)
         row = (session.id, digest, session.path, session.format, len(session.events), lines)
         with self._transaction():
             for table, column in (("facts", "session"), ("uses", "session"), ("sessions", "id")):
@@ -246,7 +246,7 @@ class Run:
         rows = self._rows("SELECT lines FROM sessions WHERE id = ?", (session_id,))
         if not rows:
             raise UsageError(f"{self.path}: holds no session {session_id}")
-        return session_from_lines(zlib.decompress(rows[0][0]).decode("ascii"))
+        return session_from_bytes(zlib.decompress(rows[0][0]))
 
     def history(self, session_id: str) -> History:
         """The whole history of a session; the last one asked for is kept at hand."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 from bench.errors import UsageError
 from bench.events import Session
 from bench.history import History
@@ -11,7 +9,7 @@ from bench.models import OfflineModel
 from bench.plan import PlannedSession, auto_window, parse_window
 from bench.projection import Kept, Projection
 from bench.providers.simulated import SimulatedProvider
-from bench.session_lines import session_to_lines
+from bench.session_digest import session_digest
 
 
 def survey(session: Session) -> PlannedSession:
@@ -41,8 +39,9 @@ def survey(session: Session) -> PlannedSession:
             shown = Projection.of_items(history, [*pinned, *request], position)
             newest_floor = provider.measure(shown)
             floor = max(floor, newest_floor)
-    digest = sha256(session_to_lines(session).encode("ascii")).hexdigest()
-    return PlannedSession(id=session.id, digest=digest, floor_tokens=floor, peak_tokens=peak)
+    return PlannedSession(
+        id=session.id, digest=session_digest(session), floor_tokens=floor, peak_tokens=peak
+    )
 
 
 def window_for(planned: PlannedSession, text: str, *, option: str = "--window") -> int:
