@@ -34,7 +34,7 @@ from strategies.head_tail.summary import (
     replacement,
     summarise_in_halves,
 )
-from strategies.head_tail.transcript import transcript
+from strategies.head_tail.transcript import question
 
 SUMMARY_TOKENS_MAX = 4_096
 NO_SUMMARY = "the summariser answered nothing"
@@ -138,9 +138,8 @@ class HeadTail:
         prompt = default_prompt() if self.prompt is None else self.prompt
 
         def ask_once(messages: Sequence[Message]) -> str:
-            question = (Message("system", prompt), Message("user", transcript(messages)))
             try:
-                text = ask(question, output_tokens_max=tokens_max).text
+                text = ask(question(prompt, messages), output_tokens_max=tokens_max).text
             except ProviderError as error:
                 if self._is_overflow(error):
                     raise ContextLimitError(error.text) from error
