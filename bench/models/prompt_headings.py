@@ -226,7 +226,8 @@ def _listed(instructions: str) -> tuple[Section, ...]:
             style = kind
         if is_title:
             runs[-1].append((f"{mark} " if kind.startswith(("number", "chinese")) else "", title))
-    best = list(dict.fromkeys(max(runs, key=lambda run: len(run))))
+    longest: list[tuple[str, str]] = max(runs, key=len)
+    best = list(dict.fromkeys(longest))
     is_asked = _ASKS_FOR_SECTIONS.search(instructions) is not None
     if len(best) < 2 or not is_asked:
         return ()
