@@ -129,8 +129,10 @@ class _Reader:
             self.session_id = record["sessionId"]
         if self.cwd is None and isinstance(record.get("cwd"), str):
             self.cwd = record["cwd"]
+        chain = self._chain(record) if record.get("isSidechain") else self.main
+        if kind in _SILENT_TYPES and kind not in ("system", "attachment"):
+            return
         where = self.source.where(number)
-        chain = self._chain(record)
         if kind in ("user", "assistant") and isinstance(record.get("message"), dict):
             self._begin(chain, record)
             if kind == "user":
@@ -165,8 +167,6 @@ class _Reader:
         return False
 
     def _chain(self, record: Record) -> _Chain:
-        if not record.get("isSidechain"):
-            return self.main
         agent = record.get("agentId")
         uuid, parent = record.get("uuid"), record.get("parentUuid")
         if not isinstance(agent, str):

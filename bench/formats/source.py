@@ -93,15 +93,15 @@ def decode_json(raw: bytes, log: RepairLog, where: str) -> Any:
     _constants.count = 0
     try:
         value, end = _scan_strictly(text, 0)
-        if end != len(text):
-            raise ValueError(f"more text after the JSON value, at character {end}")
+        if end != len(text) and not text[end:].isspace():
+            raise ValueError("more text after the JSON value")
     except RecursionError:
         raise DamagedJson("too_deep", "JSON nested too deeply to be read") from None
-    except ValueError as error:
-        value = _decode_damaged(text, error, log, where)
+    except ValueError:
+        value = _decode_damaged(text.strip(), log, where)
     if _constants.count:
         log.add("not_a_number", where, f"{_constants.count} NaN or Infinity became null")
-    if "\\u" in text and ("\\ud" in text or "\\uD" in text):
+    if b"\\u" in raw and ("\\ud" in text or "\\uD" in text):
         try:
             value, replaced = _without_lone_surrogates(value)
         except RecursionError:
@@ -111,13 +111,13 @@ def decode_json(raw: bytes, log: RepairLog, where: str) -> Any:
     return value
 
 
-def _decode_damaged(text: str, error: ValueError, log: RepairLog, where: str) -> Any:
+def _decode_damaged(text: str, log: RepairLog, where: str) -> Any:
     without_nul = text.replace("\0", "")
     if not without_nul.strip():
         raise DamagedJson("nul_bytes", "nothing but NUL bytes")
     try:
         value = _decode_leniently(without_nul)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
         kind = "bad_line" if len(without_nul) == len(text) else "nul_bytes"
         raise DamagedJson(kind, f"no JSON: {error}") from None
     if len(without_nul) != len(text):
@@ -241,13 +241,15 @@ class Source:
             self.offset = position
             position += len(line)
             self.lines_total += 1
-            raw = _stripped(line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line)
-            if not raw:
-                self.lines_blank += 1
-                continue
-            if raw.startswith((b"//", b"#")):
-                self.skip(number, "comment_line", "a comment line was skipped")
-                continue
+            raw = line
+            if not line.startswith(b"{"):  # Most lines do, and copying them would cost time.
+                raw = _stripped(line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line)
+                if not raw:
+                    self.lines_blank += 1
+                    continue
+                if raw.startswith((b"//", b"#")):
+                    self.skip(number, "comment_line", "a comment line was skipped")
+                    continue
             try:
                 value = decode_json(raw, self.log, f"line {number}")
             except DamagedJson as damage:
