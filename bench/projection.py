@@ -259,13 +259,14 @@ class Projection:
     ) -> Projection:
         """One written message instead of neighbouring groups; pinned ones stay verbatim behind it.
 
-        Leading system messages inside the run stay before it. Raises ValueError when the groups
+        The summary stands behind all leading system messages. Raises ValueError when the groups
         are none or aren't neighbours.
         """
         if not groups or any(left.stop != right.start for left, right in pairwise(groups)):
             raise ValueError("summarise: groups must be one unbroken run of at least one group")
-        first, last = groups[0].start, groups[-1].stop
+        first, last = groups[0].start, max(groups[-1].stop, self._system_items())
         covered = [item for group in groups for item in group.items]
+        behind = self.items[groups[-1].stop : last]
         seqs = [item.seqs for item in covered]
         summary = Written(Message(role, text), min(a for a, _ in seqs), max(b for _, b in seqs))
         pinned = [
@@ -273,8 +274,13 @@ class Projection:
         ]
         systems = [item for item in pinned if item.message.role == "system"]
         others = [item for item in pinned if item.message.role != "system"]
-        items = [*self.items[:first], *systems, summary, *others, *self.items[last:]]
+        items = [*self.items[:first], *systems, *behind, summary, *others, *self.items[last:]]
         return self.with_items(items)
+
+    def _system_items(self) -> int:
+        """How many items at the start are leading system messages."""
+        limit = min(len(self.items), self.leading_system)
+        return next((i for i in range(limit) if not self.is_pinned(self.items[i])), limit)
 
     def shorten(
         self, texts: dict[int, str], references: dict[int, Json] | None = None

@@ -14,7 +14,7 @@ from bench.history import History
 from bench.loading import load_sessions
 from bench.models import make_model
 from bench.observations import Replay
-from bench.projection import Kept, Native, Projection, Written
+from bench.projection import Item, Kept, Native, Projection, Written
 from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
 from bench.replay import replay
@@ -159,11 +159,11 @@ def _print_summary(document: dict[str, Any], projection: Projection) -> None:
         print(f"  {place:>9} {_kind(item):9} {item.message.role:9} {_about(item)}")
 
 
-def _kind(item: Any) -> str:
+def _kind(item: Item) -> str:
     return type(item).__name__.lower()
 
 
-def _about(item: Any) -> str:
+def _about(item: Item) -> str:
     if isinstance(item, Native):
         return f"{item.tokens:,} tokens of opaque state for {item.route}"
     calls = ", ".join(f"{call.name}(...)" for call in item.message.calls)
@@ -173,8 +173,10 @@ def _about(item: Any) -> str:
 
 def _print_diff(projection: Projection) -> None:
     """One line for every event of the history: shown as it is, shortened, or gone."""
-    shown = {item.event.seq: item for item in projection.items if not _is_written(item)}
-    written = [item for item in projection.items if _is_written(item)]
+    shown = {
+        item.event.seq: item for item in projection.items if not isinstance(item, Written | Native)
+    }
+    written = [item for item in projection.items if isinstance(item, Written | Native)]
     for event in projection.events:
         item = shown.get(event.seq)
         sign = "-" if item is None else "=" if isinstance(item, Kept) else "~"
@@ -184,7 +186,3 @@ def _print_diff(projection: Projection) -> None:
         print(f"+ {item.seqs[0]}-{item.seqs[1]} {item.message.role}")
         for line in item.message.text.splitlines():
             print(f"+     {harmless(line)}")
-
-
-def _is_written(item: Any) -> bool:
-    return isinstance(item, Written | Native)

@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from bench.errors import UsageError
 
@@ -49,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-Commands = argparse._SubParsersAction  # type: ignore[type-arg]
+Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
 
 def _add_run(commands: Commands) -> None:

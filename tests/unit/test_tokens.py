@@ -1,0 +1,59 @@
+"""True counts, offline, whatever the text."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.tokens import count, encoding, truncate
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [("", 0), ("hello world", 2), ("<|endoftext|>", 7), ("请把超时改成四秒", 8)],
+)
+def test_known_counts(text: str, tokens: int) -> None:
+    assert count(text) == tokens
+
+
+@pytest.mark.parametrize("run", [" ", "\n", "a", "=", "中"])
+def test_very_long_runs_are_counted_in_pieces(run: str) -> None:
+    text = run * 1_200_000
+    assert 0 < count(text) < len(text) * 2
+
+
+def test_lone_surrogate_is_counted_like_a_replacement() -> None:
+    assert count("\ud800") == count("\ufffd")
+
+
+@given(st.text(max_size=300), st.integers(0, 50))
+def test_truncated_text_is_a_beginning_within_the_cap(text: str, tokens_max: int) -> None:
+    cut = truncate(text, tokens_max)
+    clean = text.encode("utf-8", "replace").decode("utf-8")
+    assert clean.startswith(cut)
+    assert len(encoding().encode_ordinary(cut)) <= tokens_max
+
+
+def test_vocabulary_comes_from_the_package_without_a_network(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    blocked = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "https_proxy": "http://127.0.0.1:9"}
+    code = "from bench.tokens import count; print(count('hello world'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=blocked, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "2"
+    assert list(tmp_path.rglob("*"))
+
+
+def test_damaged_vocabulary_is_unpacked_again(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    folder = tmp_path / "compaction-bench" / "vocabulary"
+    folder.mkdir(parents=True)
+    (folder / "fb374d419588a4632f3f557e76b4b70aebbca790").write_bytes(b"torn")
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    code = "from bench.tokens import count; print(count('hello world'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "2"
