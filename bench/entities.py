@@ -51,9 +51,8 @@ _COMPILED = {row.kind: re.compile(row.pattern) for row in ENTITY_TYPES}
 # The order of the table is the order of precedence.
 _CHUNK_KINDS = tuple(row.kind for row in ENTITY_TYPES if not row.spans_chunks)
 _CHUNK = re.compile(CHUNK_PATTERN)
-_FIGURES = re.compile(
-    rf"(?P<datetime>{_ROWS['datetime'].pattern})|(?P<number>{_ROWS['number'].pattern})"
-)
+_DIGITS = re.compile(r"\d+")
+_IN_DATES = ("-", "年", ":")
 _FIGURE_KINDS = ("datetime", "number")
 _BEFORE_COMMAND = re.compile(BEFORE_COMMAND_PATTERN)
 _BEFORE_COMMAND_LENGTH = 24
@@ -162,18 +161,30 @@ def _addresses(text: str) -> Iterator[Entity]:
 
 
 def _figures(text: str) -> Iterator[Entity]:
-    for match in _FIGURES.finditer(text):
-        start, stop = match.span()
-        if not _stands_alone(text, start, stop):
+    resume = 0
+    for digits in _DIGITS.finditer(text):
+        start, stop = digits.span()
+        if start < resume or (start and is_word(text[start - 1])):
             continue
-        kind: EntityKind = "datetime" if match["datetime"] else "number"
+        kind, match = _figure_at(text, start, stop)
+        if match is None or not _stands_alone(text, start, match.end()):
+            continue
+        resume = match.end()
+        if _counts(kind, match[0]):
+            yield Entity(kind, match[0], key_of(match[0], kind), start)
+
+
+def _figure_at(text: str, start: int, stop: int) -> tuple[EntityKind, re.Match[str] | None]:
+    if text[stop : stop + 1] in _IN_DATES:
+        match = _COMPILED["datetime"].match(text, start)
+        if match is not None:
+            return "datetime", match
+    match = _COMPILED["number"].match(text, start)
+    if match is not None:
         figure = match[0]
-        if kind == "number":
-            digits = sum(character.isdigit() for character in figure)
-            if digits < 3 and digits == len(figure.replace(".", "")):
-                continue
-        if _counts(kind, figure):
-            yield Entity(kind, figure, key_of(figure, kind), start)
+        if figure[-1].isdigit() and sum(map(str.isdigit, figure)) < 3:
+            match = None
+    return "number", match
 
 
 def _stands_alone(text: str, start: int, stop: int) -> bool:

@@ -122,8 +122,7 @@ ENTITY_TYPES: tuple[EntityType, ...] = (
     ),
     EntityType(
         "number",
-        rf"(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,3}}(?:_\d{{3}})+|\d+)(?:\.\d+)?"
-        rf"(?:[ -]?{UNIT_PATTERN}(?![{_WORD}]))?",
+        rf"\d+(?:[,_]\d{{3}})*(?:\.\d+)?(?:{UNIT_PATTERN})?",
         2,
         "any case, units",
         ("000", "0000"),
