@@ -8,6 +8,7 @@ again in a later round is another call (H1, F1.4, Z13).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -37,6 +38,7 @@ class History:
         "_open_round",
         "_result_wire_ids",
         "_start_of",
+        "_turn_starts",
     )
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -46,6 +48,7 @@ class History:
         self._result_wire_ids: dict[int, str] = {}
         self._ids_used: dict[str, int] = {}
         self._open_round: int | None = None
+        self._turn_starts: list[int] = []
         for event in events:
             self.append(event)
 
@@ -63,6 +66,8 @@ class History:
                 f"event seq {event.seq} after {position} events: expected {position + 1}"
             )
         self._events.append(event)
+        if event.starts_turn:
+            self._turn_starts.append(position)
         role = event.message.role
         start = position
         if role == "assistant":
@@ -122,7 +127,13 @@ class History:
         """
         if all(state.result_seq is not None for state in self._calls.get(position, ())):
             return False
-        return all(event.message.role == "tool" for event in self._events[position + 1 : stop])
+        following = range(position + 1, stop)
+        return all(self._events[index].message.role == "tool" for index in following)
+
+    def last_turn_start(self, stop: int) -> int | None:
+        """The position of the newest event before `stop` that starts a turn; None without any."""
+        index = bisect_left(self._turn_starts, stop)
+        return self._turn_starts[index - 1] if index else None
 
     def events(self, start: int = 0, stop: int | None = None) -> tuple[Event, ...]:
         """The events from position `start` up to, not including, `stop`."""

@@ -180,13 +180,12 @@ class Projection:
 
         It counts as answered once an assistant message without calls ends the history (H4).
         """
-        for position in range(self.stop - 1, -1, -1):
-            event = self.history[position]
-            if event.starts_turn:
-                last = self.history[self.stop - 1].message
-                is_answered = last.role == "assistant" and not last.calls
-                return None if is_answered else position
-        return None
+        position = self.history.last_turn_start(self.stop)
+        if position is None:
+            return None
+        last = self.history[self.stop - 1].message
+        is_answered = last.role == "assistant" and not last.calls
+        return None if is_answered else position
 
     def is_pinned(self, item: Item) -> bool:
         """True for a leading system message and for the current user request."""
