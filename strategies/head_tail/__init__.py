@@ -34,11 +34,12 @@ from strategies.head_tail.summary import (
     replacement,
     summarise_in_halves,
 )
-from strategies.head_tail.transcript import question
 
 SUMMARY_TOKENS_MAX = 4_096
 NO_SUMMARY = "the summariser answered nothing"
 _SUMMARY_FRACTION = 0.125
+
+_CLOSING = "Now write the summary of the conversation above, as you were told at the beginning."
 
 _WAIVED_REQUEST = (
     "H4",
@@ -137,9 +138,12 @@ class HeadTail:
             tokens_max = max(1, min(SUMMARY_TOKENS_MAX, int(budget.window * _SUMMARY_FRACTION)))
         prompt = default_prompt() if self.prompt is None else self.prompt
 
+        def question(messages: Sequence[Message]) -> list[Message]:
+            return [Message("system", prompt), *messages, Message("user", _CLOSING)]
+
         def ask_once(messages: Sequence[Message]) -> str:
             try:
-                text = ask(question(prompt, messages), output_tokens_max=tokens_max).text
+                text = ask(question(messages), output_tokens_max=tokens_max).text
             except ProviderError as error:
                 if self._is_overflow(error):
                     raise ContextLimitError(error.text) from error
