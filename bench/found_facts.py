@@ -2,7 +2,8 @@
 
 At every recorded request, the typed entities that the agent's own next message uses and that an
 earlier event introduced (scoring.md, "Found"). What stands in the system prompt, in the tool
-definitions or in the newest request doesn't count: every strategy shows those.
+definitions or in the newest request (and the group that it can't be split from) doesn't count:
+every strategy shows those.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _uses_at(
     entities: dict[Needle, str],
     first_said: dict[Needle, int],
 ) -> Iterator[Use]:
-    newest_turn = index.newest_turn(seq)
+    always_shown = index.always_shown(seq)
     boundaries = index.session.recorded_compactions
     is_after_boundary = any(boundary.after_seq < seq for boundary in boundaries)
     for needle, text in entities.items():
@@ -86,7 +87,7 @@ def _uses_at(
             continue
         if index.tool_definitions.holds(needle):
             continue
-        if newest_turn is not None and index.is_within(needle, newest_turn, newest_turn):
+        if always_shown is not None and index.is_within(needle, *always_shown):
             continue
         if needle not in first_said:
             first_said[needle] = _first_said(index, needle)

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from bench.events import Message, Session, ToolDefinition
+from bench.history import History
 from bench.matching import CASE_SENSITIVE_KINDS, contains, find, normalise
 from bench.tokens import count
 from bench.visible_text import arguments_text
@@ -84,6 +85,7 @@ class SessionIndex:
             "L", (event.seq for event in session.events if event.message.role == "assistant")
         )
         self.tool_definitions = Haystack(normalise(_tools_text(session.tools)))
+        self._history = History(session.events)
         self._turn_seqs = array("L", (event.seq for event in session.events if event.starts_turn))
         self._located: dict[Needle, array[int]] = {}
 
@@ -136,9 +138,27 @@ class SessionIndex:
         position = bisect_left(self._turn_seqs, seq)
         return self._turn_seqs[position - 1] if position else None
 
+    def always_shown(self, seq: int) -> tuple[int, int] | None:
+        """First and last seq of what every strategy shows to the request for event `seq`.
+
+        It is the newest user request with the group that it stands in, which can't be split;
+        without any request the newest group. None before the first event.
+        """
+        newest = self.newest_turn(seq) or seq - 1
+        return group_span(self._history, newest, seq) if newest else None
+
     def age_tokens(self, mentioned_seq: int, seq: int) -> int:
         """True tokens of the events after `mentioned_seq` and before `seq`."""
         return self.tokens_until[seq - 1] - self.tokens_until[mentioned_seq]
+
+
+def group_span(history: History, seq: int, before_seq: int) -> tuple[int, int]:
+    """First and last seq of the group that holds event `seq`, as far as it goes by `before_seq`."""
+    start = history.group_start(seq - 1)
+    last = seq
+    while last < before_seq - 1 and history.group_start(last) == start:
+        last += 1
+    return start + 1, last
 
 
 def _called(message: Message) -> str:

@@ -1,0 +1,262 @@
+"""Judgement: what the numbers of a cell are called and how they are shown.
+
+One row a metric, for tables and charts alike, so that a caption, a unit or a direction is said in
+one place. The names are those of `run --json` (contract.md, "JSON shapes").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Direction = Literal["higher", "lower", "neither"]
+Layer = Literal["present", "current", "recovered", "invented", "cost", "mechanics"]
+Format = Literal["share", "tokens", "count", "ratio", "seconds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number of a cell.
+
+    `caption` heads a column, `meaning` explains it in a sentence, `unit` is what its figure counts,
+    `better` which direction is good. `layer` is what it stands on: numbers of two layers are never
+    blended.
+    """
+
+    name: str
+    caption: str
+    unit: str
+    better: Direction
+    layer: Layer
+    format: Format
+    meaning: str
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "retention",
+        "Retention",
+        "share",
+        "higher",
+        "current",
+        "share",
+        "Facts that were there where they were asked for, between empty (0) and keep_all (1): "
+        "current for updates and negations, present for others; needed uses where a corpus has "
+        "no facts.",
+    ),
+    Metric(
+        "retention_needed",
+        "Needed",
+        "share",
+        "higher",
+        "present",
+        "share",
+        "Uses older than 2,000 tokens that were there when the recorded agent needed them, between "
+        "empty (0) and keep_all (1).",
+    ),
+    Metric(
+        "retention_said_once",
+        "Needed, said once",
+        "share",
+        "higher",
+        "present",
+        "share",
+        "The part of the needed uses that a user or the agent had said: lost, they are lost for "
+        "good.",
+    ),
+    Metric(
+        "retention_re_readable",
+        "Needed, re-readable",
+        "share",
+        "higher",
+        "present",
+        "share",
+        "The part of the needed uses that only tools had shown: lost, they cost another call.",
+    ),
+    Metric(
+        "recovered",
+        "Recovered",
+        "share",
+        "higher",
+        "recovered",
+        "share",
+        "Closed questions that a reader answered from what was shown.",
+    ),
+    Metric(
+        "stale",
+        "Stale",
+        "share",
+        "lower",
+        "current",
+        "share",
+        "Updated facts of which only an earlier value was shown, and rules whose not was lost.",
+    ),
+    Metric(
+        "invented",
+        "Invented",
+        "share",
+        "lower",
+        "invented",
+        "share",
+        "Typed entities in written summaries that the source never had.",
+    ),
+    Metric(
+        "tokens_saved",
+        "Tokens saved",
+        "share",
+        "higher",
+        "cost",
+        "share",
+        "1 - sent / baseline; negative when compacting cost more than it saved.",
+    ),
+    Metric(
+        "tokens_sent",
+        "Tokens sent",
+        "tokens",
+        "lower",
+        "cost",
+        "tokens",
+        "Input of every request plus input and output of the summariser.",
+    ),
+    Metric(
+        "tokens_baseline",
+        "Baseline",
+        "tokens",
+        "neither",
+        "cost",
+        "tokens",
+        "What keep_all would have sent for the same requests.",
+    ),
+    Metric(
+        "cost_ratio",
+        "Cost ratio",
+        "times the baseline",
+        "lower",
+        "cost",
+        "ratio",
+        "Billed with cache reads and writes, over the baseline billed in the same way.",
+    ),
+    Metric(
+        "compactions",
+        "Compactions",
+        "accepted",
+        "neither",
+        "mechanics",
+        "count",
+        "Accepted compactions; none means that the strategy wasn't exercised.",
+    ),
+    Metric(
+        "retries_overflow",
+        "Overflow recoveries",
+        "retries",
+        "lower",
+        "mechanics",
+        "count",
+        "Requests that the provider refused as too large and that were compacted again.",
+    ),
+    Metric(
+        "retries_repair",
+        "Summary repairs",
+        "retries",
+        "lower",
+        "mechanics",
+        "count",
+        "Summaries that were asked for again because they were malformed.",
+    ),
+    Metric(
+        "retries_replan",
+        "Re-plans",
+        "retries",
+        "lower",
+        "mechanics",
+        "count",
+        "Compactions that were planned again with a smaller span.",
+    ),
+    Metric(
+        "retries_transport",
+        "Transport retries",
+        "retries",
+        "lower",
+        "mechanics",
+        "count",
+        "Requests sent again after a failure of the line, a limit of rate or of the server.",
+    ),
+    Metric(
+        "retries_suppressed",
+        "Suppressed attempts",
+        "retries",
+        "neither",
+        "mechanics",
+        "count",
+        "Compactions that weren't tried because the same input had failed before.",
+    ),
+    Metric(
+        "requests_served",
+        "Served",
+        "requests",
+        "higher",
+        "mechanics",
+        "count",
+        "Requests that the provider accepted; those after a stop count as lost.",
+    ),
+    Metric(
+        "requests_total",
+        "Requests",
+        "requests",
+        "neither",
+        "mechanics",
+        "count",
+        "Requests that the recorded agent made.",
+    ),
+    Metric(
+        "invalid_projections",
+        "Invalid",
+        "requests",
+        "lower",
+        "mechanics",
+        "count",
+        "Requests that the OpenAI or the Anthropic API would have refused as malformed.",
+    ),
+    Metric(
+        "grew",
+        "Grew",
+        "compactions",
+        "lower",
+        "mechanics",
+        "count",
+        "Accepted compactions that left more true tokens than there were before.",
+    ),
+    Metric(
+        "seconds",
+        "Seconds",
+        "seconds",
+        "lower",
+        "mechanics",
+        "seconds",
+        "Time of the replay on this machine, without scoring.",
+    ),
+)
+
+_BY_NAME = {metric.name: metric for metric in METRICS}
+
+
+def metric(name: str) -> Metric:
+    """The row of a metric; raises KeyError naming those there are."""
+    if name not in _BY_NAME:
+        raise KeyError(f"no metric {name!r}, there are: {', '.join(_BY_NAME)}")
+    return _BY_NAME[name]
+
+
+def shown(name: str, value: float | None) -> str:
+    """A value of a metric as tables print it: a dash where there is none."""
+    if value is None:
+        return "-"
+    match metric(name).format:
+        case "share":
+            return f"{100 * value:.1f}%"
+        case "ratio":
+            return f"{value:.2f}"
+        case "seconds":
+            return f"{value:.2f}"
+        case "tokens" | "count":
+            return f"{value:,.0f}"

@@ -1,0 +1,87 @@
+"""Judgement: layer *invented*, typed entities that were written but never in the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.entities import Entity, extract
+from bench.projection import Written
+from bench.scoring_visibility import Visibility
+from bench.session_index import Needle
+
+_LINE_LENGTH_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Invention:
+    """An entity that no event before `at_seq` holds, and its place.
+
+    It stands in the text that was written instead of the events first_seq..last_seq and first shown
+    to the request for `at_seq`: at character `start`, in `line`.
+    """
+
+    kind: str
+    text: str
+    at_seq: int
+    first_seq: int
+    last_seq: int
+    start: int
+    line: str
+
+
+def find_inventions(visibility: Visibility) -> tuple[tuple[Invention, ...], int]:
+    """All inventions of a replay, and how many typed entities were written altogether.
+
+    A text counts once, when it is first shown, and an entity once a text. Names of tools and what
+    the tool definitions show are no inventions.
+    """
+    index = visibility.index
+    shown = [
+        (at_seq, item, _distinct(item.message.text, index.tool_names))
+        for at_seq, item in _first_shown(visibility)
+    ]
+    index.locate(needle for _, _, entities in shown for needle in entities)
+    inventions = [
+        _invention(entity, at_seq, item)
+        for at_seq, item, entities in shown
+        for needle, entity in entities.items()
+        if not index.is_within(needle, 1, at_seq - 1) and not index.tool_definitions.holds(needle)
+    ]
+    return tuple(inventions), sum(len(entities) for _, _, entities in shown)
+
+
+def _first_shown(visibility: Visibility) -> Iterator[tuple[int, Written]]:
+    heads: set[int] = set()
+    texts: set[str] = set()
+    for seen in visibility.replay.requests:
+        if seen.head in heads:
+            continue
+        heads.add(seen.head)
+        for item in visibility.head(seen).written:
+            if item.message.text not in texts:
+                texts.add(item.message.text)
+                yield seen.at_seq, item
+
+
+def _distinct(text: str, tool_names: frozenset[str]) -> dict[Needle, Entity]:
+    distinct: dict[Needle, Entity] = {}
+    for entity in extract(text, stopped=tool_names):
+        distinct.setdefault(Needle(entity.kind, entity.key), entity)
+    return distinct
+
+
+def _invention(entity: Entity, at_seq: int, item: Written) -> Invention:
+    text = item.message.text
+    line_start = text.rfind("\n", 0, entity.start) + 1
+    line_stop = text.find("\n", entity.start)
+    line = text[line_start : line_stop if line_stop >= 0 else len(text)].strip()
+    return Invention(
+        kind=entity.kind,
+        text=entity.text,
+        at_seq=at_seq,
+        first_seq=item.first_seq,
+        last_seq=item.last_seq,
+        start=entity.start,
+        line=line[:_LINE_LENGTH_MAX],
+    )
