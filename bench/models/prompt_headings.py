@@ -73,6 +73,8 @@ _ASKS_FOR_SECTIONS = re.compile(
     re.IGNORECASE,
 )
 
+_WANTS_PROSE = re.compile(r"\bprose\b|\bparagraphs?\b|散文|段落|连贯的文字", re.IGNORECASE)
+
 _TAG_PAIR = re.compile(r"<(?P<name>[A-Za-z_][\w-]{0,59})>(?P<body>.*?)</(?P=name)>", re.DOTALL)
 _WRAPPER_TAGS = frozenset({"summary", "analysis", "example", "examples", "thinking", "scratchpad"})
 _QUOTED_HEADING = re.compile(r"[`\"“'](#{1,6}[ \t]+[^\n`\"”'#]{1,60}?)[`\"”']")
@@ -137,10 +139,11 @@ def read_outline(instructions: str) -> Outline:
         _markdown(_QUOTED_HEADING.findall(instructions))
         or _markdown(_fenced_headings(instructions))
         or _heading_lines(instructions)
-        or _listed(instructions)
         or _markdown(_INLINE_HEADING.findall(instructions), fewest=2)
-        or _named_in_sentence(instructions)
     )
+    if not sections and _WANTS_PROSE.search(instructions) is None:
+        # Titles without marks are weaker: in a prompt for prose a list is just a list.
+        sections = _listed(instructions) or _named_in_sentence(instructions)
     if not sections:
         return Outline()
     opening, closing = _around(instructions)

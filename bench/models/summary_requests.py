@@ -18,15 +18,19 @@ everything from the first of several role-labelled lines ("[user]: ...") on.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bench.events import Message
 from bench.models.prompt_headings import Outline, read_outline
-from bench.models.text_units import Piece, Speaker
+from bench.models.text_units import Piece
+from bench.models.transcripts import (
+    EARLIER_SUMMARY,
+    label_starts,
+    pieces_of_message,
+    read_transcript,
+)
 
 _OPENING_CHARACTERS = 700
 _INSTRUCTIONS_CHARACTERS_MAX = 20_000
@@ -40,12 +44,6 @@ _ASKS_FOR_SUMMARY = re.compile(
 _ABOUT_THE_CONVERSATION = re.compile(
     r"\b(?:conversation|above|transcript|history|session|checkpoint|earlier|previous|messages|"
     r"so far|work)\b|对话|以上|会话|历史|上文|检查点|前文|转录",
-    re.IGNORECASE,
-)
-_EARLIER_SUMMARY = re.compile(
-    r"^\s*(?:\[?(?:summary of|earlier summary|previous summary|conversation summary|compacted|"
-    r"checkpoint)\b|<[\w-]*(?:summary|checkpoint|snapshot)\b|this session is being continued|"
-    r"\[[^\]\n]*(?:summary|segment)[^\]\n]*\]|\[?(?:早前|之前|先前|此前|历史|对话)[^\n]{0,8}(?:摘要|总结))",
     re.IGNORECASE,
 )
 _WANTS_SHORTER = re.compile(
@@ -90,32 +88,6 @@ _MATERIAL_LINE = re.compile(
     r"(?:对话|会话)(?:记录|历史|内容|如下)*[:：][ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_ROLE_LABEL = re.compile(
-    r"^[ \t]*(?:#{1,6}[ \t]*)?(?:\*\*)?[\[<(]?(?:seq[ =]?|#)?(?:\d{1,7}[.:\]]?[ \t]*[\[<(]?)?"
-    r"(?P<role>user|human|assistant|ai|agent|model|tool|function|system|summary|"
-    r"用户|助手|工具|系统|摘要)"
-    r"(?P<kind>[ _-]?(?:results?|outputs?|calls?|message|response|request|结果|调用|消息))?"
-    r"(?P<rest>[^\n:：\]>)]{0,80}?)(?:\*\*)?(?:[\]>)][:：]?|[:：](?:\*\*)?)[ \t]*",
-    re.IGNORECASE | re.MULTILINE,
-)
-_SPEAKERS: dict[str, Speaker] = {
-    "user": "user",
-    "human": "user",
-    "用户": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "agent": "assistant",
-    "model": "assistant",
-    "助手": "assistant",
-    "tool": "tool",
-    "function": "tool",
-    "工具": "tool",
-    "system": "summary",
-    "系统": "summary",
-    "summary": "summary",
-    "摘要": "summary",
-}
-_JSON_ARGUMENT_CHARACTERS_MAX = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +109,17 @@ def read_request(messages: Sequence[Message]) -> SummaryRequest:
     prompts = _instruction_positions(messages)
     instructions: list[str] = []
     material: list[Piece] = []
+    has_turns = any(message.role in ("assistant", "tool") for message in messages)
     for position, message in enumerate(messages):
         if position in prompts:
             outer, inner = split_prompt(message.text)
             instructions.append(outer[:_INSTRUCTIONS_CHARACTERS_MAX])
-            material.extend(piece for text in inner for piece in _read_transcript(text))
+            material.extend(piece for text in inner for piece in read_transcript(text))
         elif message.role != "system" or not _is_agent_prompt(messages, position):
-            material.extend(_pieces_of(message))
+            material.extend(pieces_of_message(message, may_be_transcript=not has_turns))
     if not material and len(prompts) > 1:
         # The only user message is no closing word but the text to summarise.
-        material.extend(_read_transcript(messages[max(prompts)].text))
+        material.extend(read_transcript(messages[max(prompts)].text))
         instructions.pop()
     outlines = (read_outline(text) for text in instructions)
     everything = "\n".join(instructions)
@@ -196,19 +169,19 @@ def _is_agent_prompt(messages: Sequence[Message], position: int) -> bool:
         return False
     if any(_asks_in_opening(message.text) for message in messages[:position]):
         return False
-    return _EARLIER_SUMMARY.match(messages[position].text) is None
+    return EARLIER_SUMMARY.match(messages[position].text) is None
 
 
 def _asks_in_opening(text: str) -> bool:
     return (
-        _EARLIER_SUMMARY.match(text) is None
+        EARLIER_SUMMARY.match(text) is None
         and _ASKS_FOR_SUMMARY.search(text, 0, _OPENING_CHARACTERS) is not None
     )
 
 
 def _asks_to_close(text: str) -> bool:
     """True when the part of a last message that isn't material asks for a summary."""
-    if _EARLIER_SUMMARY.match(text) is not None:
+    if EARLIER_SUMMARY.match(text) is not None:
         return False
     outer = split_prompt(text)[0][:_INSTRUCTIONS_CHARACTERS_MAX]
     return bool(_ASKS_FOR_SUMMARY.search(outer) and _ABOUT_THE_CONVERSATION.search(outer))
@@ -253,7 +226,7 @@ def _split_fences(text: str) -> tuple[str, list[str]]:
         close = text.find(f"\n{fence['mark']}", fence.end() - 1)
         body_stop = close if close >= 0 else len(text)
         body = text[fence.end() : body_stop]
-        is_labelled = len(_ROLE_LABEL.findall(body[:_INSTRUCTIONS_CHARACTERS_MAX])) >= 2
+        is_labelled = len(label_starts(body, 2)) == 2
         if is_labelled or len(body) > _TEMPLATE_FENCE_CHARACTERS_MAX:
             # Material may hold fences itself: only the last one closes it.
             body_stop = end if end >= fence.end() - 1 else len(text)
@@ -271,7 +244,7 @@ def _split_fences(text: str) -> tuple[str, list[str]]:
 def _material_start(text: str) -> int:
     """Where unmarked material begins: after "Conversation:", or at the first role label."""
     marker = _MATERIAL_LINE.search(text)
-    labels = [label.start() for label, _ in zip(_labels(text), range(2), strict=False)]
+    labels = label_starts(text, 2)
     starts = [len(text)]
     if marker is not None and text[marker.end() :].strip():
         starts.append(marker.end())
@@ -280,95 +253,9 @@ def _material_start(text: str) -> int:
     return min(starts)
 
 
-def _labels(text: str) -> Iterator[re.Match[str]]:
-    return _ROLE_LABEL.finditer(text)
-
-
 def _length_limit(instructions: str) -> int | None:
     limits: list[int] = []
     for match in _LENGTH_LIMIT.finditer(instructions):
         unit = match["unit"].lower().strip("个 ").removesuffix("s")
         limits.append(int(int(match["number"].replace(",", "")) * _TOKENS_PER.get(unit, 1.0)))
     return min(limits) if limits else None
-
-
-def _pieces_of(message: Message) -> Iterator[Piece]:
-    """What one message of the material says, its calls included."""
-    is_summary = message.role == "system" or _EARLIER_SUMMARY.match(message.text) is not None
-    speaker: Speaker = "user"
-    if message.role == "assistant":
-        speaker = "assistant"
-    elif message.role == "tool":
-        speaker = "tool"
-    if message.role == "user" and len([*zip(_labels(message.text), range(2), strict=False)]) == 2:
-        yield from _read_transcript(message.text)
-    elif message.text:
-        yield Piece("summary" if is_summary else speaker, message.text)
-    for call in message.calls:
-        yield Piece("call", f"{call.name} {_argument_text(call.arguments)}")
-
-
-def _argument_text(arguments: str) -> str:
-    """Arguments as lines of plain text, so that their entities read as they are meant."""
-    try:
-        value = json.loads(arguments) if len(arguments) <= _JSON_ARGUMENT_CHARACTERS_MAX else None
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        return arguments
-    return " ".join(
-        f"{name}={part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)}"
-        for name, part in value.items()
-    )
-
-
-def _read_transcript(text: str) -> Iterator[Piece]:
-    """The turns of a transcript: JSON messages, role-labelled lines, or one text by nobody."""
-    stripped = text.strip()
-    if stripped[:1] in ("[", "{"):
-        pieces = list(_read_json(stripped))
-        if pieces:
-            yield from pieces
-            return
-    start = 0
-    speaker: Speaker = "unknown"
-    for label in _labels(text):
-        yield from _turn(speaker, text[start : label.start()])
-        start = label.end()
-        speaker = _SPEAKERS[label["role"].lower()]
-        kind = (label["kind"] or "").lower()
-        if speaker in ("tool", "assistant") and ("call" in kind or "调用" in kind):
-            speaker = "call"
-        elif any(word in kind for word in ("result", "output", "结果")):
-            speaker = "tool"
-    yield from _turn(speaker, text[start:])
-
-
-def _turn(speaker: Speaker, text: str) -> Iterator[Piece]:
-    if text.strip():
-        yield Piece("summary" if _EARLIER_SUMMARY.match(text) else speaker, text)
-
-
-def _read_json(text: str) -> Iterator[Piece]:
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        values = []
-        for line in text.split("\n"):
-            try:
-                values.append(json.loads(line))
-            except (ValueError, RecursionError):
-                return
-    for value in values if isinstance(values, list) else [values]:
-        yield from _read_json_message(value)
-
-
-def _read_json_message(value: Any) -> Iterator[Piece]:
-    if not isinstance(value, dict) or not isinstance(value.get("role"), str):
-        return
-    speaker = _SPEAKERS.get(value["role"].lower(), "unknown")
-    for name, part in value.items():
-        if name in ("content", "text") and isinstance(part, str):
-            yield from _turn(speaker, part)
-        elif name in ("content", "tool_calls", "calls") and part:
-            yield Piece("call" if "call" in name else speaker, json.dumps(part, ensure_ascii=False))
