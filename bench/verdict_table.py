@@ -1,0 +1,144 @@
+"""Judgement: one row for each strategy, window and model: means over sessions.
+
+The session is the unit: seeds are averaged inside each session first. What isn't known (null) is
+left out of a mean and never counts as 0 or 1; how many sessions a mean stands on is in the row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from bench.plan import CONTROLS
+from bench.statistics import mean_interval
+
+CellRow: TypeAlias = Mapping[str, Any]
+
+STATUSES: tuple[str, ...] = ("ok", "not_exercised", "stopped", "error")
+RETRY_KINDS: tuple[str, ...] = ("overflow", "repair", "replan", "transport", "suppressed")
+MEANS: tuple[str, ...] = (
+    "retention_needed",
+    "retention_said_once",
+    "retention_re_readable",
+    "recovered",
+    "stale",
+    "invented",
+    "cost_ratio",
+    "compactions",
+    "seconds",
+)
+SUMS: tuple[str, ...] = (
+    "tokens_sent",
+    "tokens_baseline",
+    "requests_served",
+    "requests_total",
+    "invalid_projections",
+    "grew",
+)
+
+
+def window_asked(cell: CellRow) -> str:
+    """What the option said: "auto", or tokens as text; by this cells share a row."""
+    return str(cell.get("window_asked") or cell["window"])
+
+
+def table(
+    cells: Iterable[CellRow], *, clusters: Mapping[str, Hashable] | None = None, seed: int = 0
+) -> list[dict[str, Any]]:
+    """Rows in order of appearance, controls last.
+
+    `sessions` counts the sessions that `retention` and its 95% `interval` stand on, `cells` all
+    cells of the row, and each status has its own count. Tokens, requests, retries,
+    `invalid_projections` and `grew` are sums, `tokens_saved` is 1 - sum(sent) / sum(baseline);
+    everything else is a mean over sessions, null where no session knows it.
+    """
+    groups: dict[tuple[str, str, str], list[CellRow]] = {}
+    for cell in cells:
+        key = (cell["strategy"], window_asked(cell), str(cell["model"]))
+        groups.setdefault(key, []).append(cell)
+    rows = [_row(*key, group, clusters or {}, seed) for key, group in groups.items()]
+    return sorted(rows, key=lambda row: row["is_control"])
+
+
+def session_means(
+    cells: Iterable[CellRow], value_of: Callable[[CellRow], float | None]
+) -> dict[str, float]:
+    """The mean of a value for each session that knows it, in order of appearance."""
+    found: dict[str, list[float]] = {}
+    for cell in cells:
+        value = value_of(cell)
+        if value is not None:
+            found.setdefault(str(cell["session"]), []).append(value)
+    return {session: math.fsum(values) / len(values) for session, values in found.items()}
+
+
+def mean(values: Iterable[float]) -> float | None:
+    """The mean, None of nothing."""
+    known = list(values)
+    return math.fsum(known) / len(known) if known else None
+
+
+def number(cell: CellRow, name: str) -> float | None:
+    """A figure of a cell as a finite number, None where it isn't known."""
+    value = cell.get(name)
+    if value is None or isinstance(value, str) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def tokens_saved(cells: Sequence[CellRow]) -> float | None:
+    """1 - sum(sent) / sum(baseline) over the cells that know both; negative when it cost more."""
+    pairs = [(number(cell, "tokens_sent"), number(cell, "tokens_baseline")) for cell in cells]
+    known = [(sent, baseline) for sent, baseline in pairs if sent is not None and baseline]
+    if not known:
+        return None
+    return 1 - math.fsum(s for s, _ in known) / math.fsum(b for _, b in known if b)
+
+
+def retries(cells: Iterable[CellRow]) -> dict[str, int]:
+    """Every kind of second try, summed."""
+    total = dict.fromkeys(RETRY_KINDS, 0)
+    for cell in cells:
+        for kind in RETRY_KINDS:
+            total[kind] += int((cell.get("retries") or {}).get(kind, 0))
+    return total
+
+
+def _row(
+    strategy: str,
+    window: str,
+    model: str,
+    cells: Sequence[CellRow],
+    clusters: Mapping[str, Hashable],
+    seed: int,
+) -> dict[str, Any]:
+    kept = session_means(cells, lambda cell: number(cell, "retention"))
+    groups = [clusters.get(session, session) for session in kept]
+    interval = mean_interval(list(kept.values()), clusters=groups, seed=seed)
+    layers = {str(cell["retention_layer"]) for cell in cells if cell.get("retention_layer")}
+    return {
+        "strategy": strategy,
+        "window": int(window) if window.isascii() and window.isdigit() else window,
+        "model": model,
+        "is_control": strategy in CONTROLS,
+        "sessions": len(kept),
+        "cells": len(cells),
+        "retention": mean(kept.values()),
+        "interval": list(interval) if interval is not None else None,
+        "retention_layer": ", ".join(sorted(layers)) or None,
+        "tokens_saved": tokens_saved(cells),
+        **{name: _mean_of(cells, name) for name in MEANS},
+        **{name: _sum_of(cells, name) for name in SUMS},
+        "retries": retries(cells),
+        **{status: sum(cell.get("status") == status for cell in cells) for status in STATUSES},
+    }
+
+
+def _mean_of(cells: Sequence[CellRow], name: str) -> float | None:
+    return mean(session_means(cells, lambda cell: number(cell, name)).values())
+
+
+def _sum_of(cells: Sequence[CellRow], name: str) -> int | None:
+    known = [value for cell in cells if (value := number(cell, name)) is not None]
+    return int(math.fsum(known)) if known else None
