@@ -199,8 +199,9 @@ class Engine:
         is_spent = decisive in self.policy.spent_by
         self._recoveries += is_spent
         if decisive != "accepted":
-            reason = self.compactions[-1].reason if decisive != "nothing" else "nothing to compact"
-            return Recovery(None, is_spent, f"{decisive}: {reason}")
+            if decisive == "nothing":
+                return Recovery(None, is_spent, "nothing to compact")
+            return Recovery(None, is_spent, f"{decisive}: {self.compactions[-1].reason}")
         self.low_water = self.size(prepared.lasting)
         self.retries = replace(self.retries, overflow=self.retries.overflow + 1)
         return Recovery(prepared, is_spent)

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.canaries import canary_shares, plant
-from bench.costs import costs
 from bench.engine import policy_of
 from bench.entities import ENTITY_TABLE_VERSION
 from bench.events import Session
 from bench.facts import Fact, Use
-from bench.found_facts import find_uses
 from bench.history import History
 from bench.inspecting import describe
+from bench.judging import Judge, replay_control
 from bench.models import make_model
 from bench.observations import Replay
 from bench.plan import Cell, Plan, PlannedSession, make_plan
@@ -27,11 +26,8 @@ from bench.projection import Projection
 from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
 from bench.replay import replay
-from bench.scoring import score
-from bench.session_index import SessionIndex
 from bench.store import Canary, Run
 from bench.survey import survey
-from bench.validity import invalid_requests
 from bench.wire.rendering import render, visible_texts
 
 
@@ -162,45 +158,23 @@ def _outcomes(tasks: Sequence[Task], workers: int) -> Iterator[TaskOutcome]:
 def perform(task: Task) -> TaskOutcome:
     """Everything about one session: facts, controls, canaries, cells."""
     session = task.session
-    index = SessionIndex(session)
-    history = History(session.events)
-    uses = find_uses(index)
-    ceiling = _replay_control(session, "keep_all")
+    judge = Judge.of(session, task.facts)
     cells: list[CellOutcome] = []
     for cell in task.cells:
         started = time.perf_counter()
         try:
             seen = _replay_cell(session, cell, task.cuts)
         except Exception as error:
+            # A defect in one strategy must not cost the other cells; the reason names it.
             reason = f"{type(error).__name__}: {error}"
             cells.append(CellOutcome(cell, "error", reason, 0.0, None, None))
             continue
         seconds = time.perf_counter() - started
-        scores = score_replay(index, task.facts, uses, seen, ceiling, history)
         status, reason = _status(cell, seen)
+        scores = judge.scores_of(seen, is_exercised=status != "not_exercised")
         seen = replace(seen, final=None)
         cells.append(CellOutcome(cell, status, reason, seconds, seen, scores))
-    return TaskOutcome(task, describe(session), uses, _canaries(session), tuple(cells))
-
-
-def score_replay(
-    index: SessionIndex,
-    facts: Sequence[Fact],
-    uses: Sequence[Use],
-    seen: Replay,
-    ceiling: Replay,
-    history: History,
-) -> dict[str, Any]:
-    """All scores of one replay as plain data; nothing here asks a model."""
-    accepted = [one for one in seen.compactions if one.outcome == "accepted"]
-    return {
-        **asdict(score(index, facts, uses, seen, history)),
-        **asdict(costs(seen, ceiling)),
-        "compactions": len(accepted),
-        "grew": sum(one.tokens_after > one.tokens_before for one in accepted),
-        "invalid_projections": len(invalid_requests(seen, history)),
-        "requests_served": sum(request.is_served for request in seen.requests),
-    }
+    return TaskOutcome(task, describe(session), judge.uses, _canaries(session), tuple(cells))
 
 
 def _provider(session: Session, cell: Cell, *, ignore_window: bool) -> SimulatedProvider:
@@ -218,12 +192,6 @@ def _replay_cell(session: Session, cell: Cell, cuts: int | None) -> Replay:
     policy = policy_of(strategy)
     provider = _provider(session, cell, ignore_window=policy.ignores_window)
     return replay(session, strategy, provider, cuts=None if policy.is_control else cuts)
-
-
-def _replay_control(session: Session, spec: str) -> Replay:
-    strategy = make_strategy(spec).strategy
-    provider = SimulatedProvider(make_model("offline"), 1, tools=session.tools, ignore_window=True)
-    return replay(session, strategy, provider)
 
 
 def _status(cell: Cell, seen: Replay) -> tuple[str, str]:
@@ -246,7 +214,7 @@ def _canaries(session: Session) -> tuple[Canary, ...]:
     history = History(planted.events)
     results: list[Canary] = []
     for control in ("keep_all", "empty"):
-        seen = _replay_control(planted, control)
+        seen = replay_control(planted, control)
         if not seen.requests or not canaries:
             continue
         last: Projection = seen.projection(len(seen.requests) - 1, history)

@@ -182,7 +182,7 @@ def _print_diff(projection: Projection) -> None:
         sign = "-" if item is None else "=" if isinstance(item, Kept) else "~"
         text = harmless(event.message.text, 90)
         print(f"{sign} {event.seq:>6} {event.message.role:9} {text}")
-    for item in written:
-        print(f"+ {item.seqs[0]}-{item.seqs[1]} {item.message.role}")
-        for line in item.message.text.splitlines():
+    for summary in written:
+        print(f"+ {summary.seqs[0]}-{summary.seqs[1]} {summary.message.role}")
+        for line in summary.message.text.splitlines():
             print(f"+     {harmless(line)}")

@@ -31,7 +31,6 @@ JUDGEMENT = {
     "parameters",
     "plan",
     "replay",
-    "results",
     "sampling",
     "scoring",
     "session_index",
@@ -44,7 +43,16 @@ JUDGEMENT = {
     "visible_text",
     "wire",
 }
-ASSEMBLY = {"__main__", "cli", "registry", "runner", "survey", "testing"}
+ASSEMBLY = {
+    "__main__",
+    "cli",
+    "judging",
+    "registry",
+    "rescoring",
+    "runner",
+    "survey",
+    "testing",
+}
 
 HOMES = {
     "tiktoken": {"bench/tokens.py"},

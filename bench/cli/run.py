@@ -1,0 +1,253 @@
+"""`compaction-bench run`: compare strategies on sessions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.cli.main import EXIT_INTERRUPTED
+from bench.cli.output import harmless, note, print_json
+from bench.corpus import corpus_folder, corpus_names
+from bench.errors import UsageError
+from bench.events import Session
+from bench.facts_file import facts_beside
+from bench.loading import Loaded, load_sessions
+from bench.models import make_model
+from bench.plan import parse_window
+from bench.registry import make_strategies, registered
+from bench.results import results_of
+from bench.runner import RunOptions, Task, execute, plan_run, tasks_of
+from bench.sampling import sample, session_tokens
+from bench.store import Run
+
+DEFAULT_STRATEGIES = ("head_tail", "layered", "prune", "native")
+DEFAULT_CORPUS = "bundled"
+_RUNS = Path(".bench") / "runs"
+_CONFIG_KEYS = (
+    "sessions",
+    "strategy",
+    "window",
+    "model",
+    "seed",
+    "cuts",
+    "workers",
+    "out",
+    "format",
+    "sample",
+    "min_tokens",
+    "sample_seed",
+)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Replays, scores, stores, reports; the exit code is that of the verdict."""
+    _fill_from_config(arguments)
+    options = _options(arguments)
+    started = time.strftime("%Y-%m-%dT%H-%M-%S")
+    loaded = _load(arguments)
+    facts = facts_beside([session.path for session in loaded.sessions])
+    plan, surveyed = plan_run(loaded.sessions, options, _progress_line)
+    folder = Path(arguments.out) if arguments.out else _free_folder(_RUNS / started)
+    with _open(folder, arguments, options) as store:
+        tasks = tasks_of(plan, loaded.sessions, surveyed, facts, options, store.has_cell)
+        store.save_warnings([*_rejected(loaded, arguments), *plan.warnings])
+        try:
+            _execute(store, tasks, options)
+        except KeyboardInterrupt:
+            _clear_line()
+            note(
+                f"compaction-bench: interrupted; finished sessions are saved in {folder}, go on "
+                f"with the same command and --out {folder} --resume"
+            )
+            return EXIT_INTERRUPTED
+        results = results_of(store)
+    return _present(folder, results, as_json=arguments.json)
+
+
+def _present(folder: Path, results: Any, *, as_json: bool) -> int:
+    from reports.terminal import print_summary
+    from reports.write import write_reports
+
+    _progress_line("writing reports")
+    written = write_reports(folder)
+    _clear_line()
+    if as_json:
+        print_json({"run": str(folder), **results.document()})
+        return int(results.verdict.exit_code)
+    print_summary(results)
+    page = next((path for path in written if path.name == "report.html"), folder)
+    print(f"\nReport: {page}")
+    return int(results.verdict.exit_code)
+
+
+def _execute(store: Run, tasks: Sequence[Task], options: RunOptions) -> None:
+    total = len(tasks)
+    finished = 0
+    started = time.monotonic()
+
+    def done(task: Task) -> None:
+        nonlocal finished
+        finished += 1
+        seconds = time.monotonic() - started
+        left = seconds / finished * (total - finished)
+        _progress_line(
+            f"{finished} of {total} sessions, {sum(len(t.cells) for t in tasks[:finished])} cells, "
+            f"{left:.0f} s left, last: {harmless(task.session.id, 40)}"
+        )
+
+    _progress_line(f"0 of {total} sessions")
+    execute(store, tasks, options.workers, done)
+    _clear_line()
+
+
+def _options(arguments: argparse.Namespace) -> RunOptions:
+    """What to run; everything is checked before any session is read."""
+    known = registered()
+    wanted = arguments.strategy or [name for name in DEFAULT_STRATEGIES if name in known]
+    specs = [made.spec for text in wanted for made in make_strategies(text)]
+    for option, value, least in (
+        ("--workers", arguments.workers, 1),
+        ("--cuts", arguments.cuts, 1),
+        ("--sample", arguments.sample, 1),
+    ):
+        if value is not None and value < least:
+            raise UsageError(f"{option} {value}: at least {least}")
+    return RunOptions(
+        specs=tuple(dict.fromkeys(specs)),
+        windows=tuple(parse_window(str(text)) for text in arguments.window or ["auto"]),
+        models=tuple(make_model(text).name for text in arguments.model or ["offline"]),
+        seeds=(arguments.seed or 0,),
+        cuts=arguments.cuts,
+        workers=arguments.workers or 1,
+    )
+
+
+def _fill_from_config(arguments: argparse.Namespace) -> None:
+    """Options that weren't given come from the file; unknown keys are refused."""
+    if arguments.config is None:
+        return
+    try:
+        values = tomllib.loads(Path(arguments.config).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"--config {arguments.config}: {error}") from error
+    for key, value in values.items():
+        name = key.replace("-", "_")
+        if name not in _CONFIG_KEYS:
+            raise UsageError(
+                f"--config {arguments.config}: unknown key {key}, there are: "
+                f"{', '.join(_CONFIG_KEYS)}"
+            )
+        if not getattr(arguments, name):
+            is_list = name in ("sessions", "strategy", "window", "model")
+            setattr(arguments, name, value if isinstance(value, list) or not is_list else [value])
+
+
+def _load(arguments: argparse.Namespace) -> Loaded:
+    """The sessions to run. Raises UsageError when there are none."""
+    names = arguments.sessions or [DEFAULT_CORPUS]
+    paths = [_path_of(name) for name in names]
+    _progress_line("reading sessions")
+    loaded = load_sessions(paths, format=arguments.format)
+    chosen: tuple[Session, ...] = loaded.sessions
+    if not chosen:
+        reasons = "; ".join(f"{one.path}: {one.reason}" for one in loaded.rejected[:3])
+        raise UsageError(
+            f"{', '.join(names)}: no session could be read"
+            + (f": {reasons}" if reasons else ": the folder holds no files")
+        )
+    if arguments.min_tokens:
+        chosen = tuple(one for one in chosen if session_tokens(one) >= arguments.min_tokens)
+        if not chosen:
+            raise UsageError(
+                f"--min-tokens {arguments.min_tokens}: all {len(loaded.sessions)} sessions are "
+                "shorter"
+            )
+    if arguments.sample:
+        chosen = sample(chosen, arguments.sample, arguments.sample_seed or 0)
+    _clear_line()
+    return Loaded(chosen, loaded.rejected)
+
+
+def _path_of(name: str) -> Path:
+    """A file or folder, or the folder of a corpus that is known by its name."""
+    path = Path(name)
+    if path.exists():
+        return path
+    if name in corpus_names():
+        return corpus_folder(name)
+    raise UsageError(
+        f"{name}: no such file or folder, and no corpus of that name "
+        f"(there is: {', '.join(corpus_names())})"
+    )
+
+
+def _rejected(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
+    """Sentences about files that were no sessions; those of the bundled corpus are known."""
+    if not arguments.sessions:
+        return []
+    return [f"{one.path}: not read: {one.reason}" for one in loaded.rejected]
+
+
+def _free_folder(wanted: Path) -> Path:
+    """`wanted`, or with a number behind it when a run of the same second is there."""
+    candidate, number = wanted, 2
+    while candidate.exists():
+        candidate = wanted.with_name(f"{wanted.name}-{number}")
+        number += 1
+    return candidate
+
+
+def _open(folder: Path, arguments: argparse.Namespace, options: RunOptions) -> Run:
+    """A new run, or with --resume the one that is there."""
+    if arguments.resume:
+        if arguments.out is None:
+            raise UsageError("--resume: name the run to go on with by --out DIR")
+        return Run.open(folder)
+    from importlib.metadata import version
+
+    return Run.create(
+        folder,
+        {
+            "version": version("compaction-bench"),
+            "tokenizer": "o200k_base",
+            "arbiter": "simulated provider",
+            "fact_version": options.fact_version,
+            "strategies": list(options.specs),
+            "windows": [window or "auto" for window in options.windows],
+            "models": list(options.models),
+            "seeds": list(options.seeds),
+            "cuts": options.cuts,
+            "command": _command(arguments),
+        },
+    )
+
+
+def _command(arguments: argparse.Namespace) -> str:
+    """The command that repeats this run, folders as they were given."""
+    words = ["compaction-bench", "run", *arguments.sessions]
+    for option in ("strategy", "window", "model"):
+        for value in getattr(arguments, option) or []:
+            words += [f"--{option}", f'"{value}"' if "(" in str(value) else str(value)]
+    for option in ("seed", "cuts", "format", "sample", "min_tokens", "sample_seed"):
+        value = getattr(arguments, option)
+        if value is not None:
+            words += [f"--{option.replace('_', '-')}", str(value)]
+    return " ".join(words)
+
+
+def _progress_line(text: str) -> None:
+    """One line that is overwritten, on a terminal only."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[2K{text[:100]}")
+        sys.stderr.flush()
+
+
+def _clear_line() -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[2K")
+        sys.stderr.flush()

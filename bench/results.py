@@ -1,0 +1,93 @@
+"""Edge: a stored run as the rows, table and verdict that people and programs read.
+
+The shapes are those of `run --json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bench.observations import Retries
+from bench.store import Run, StoredCell
+from bench.verdict import Verdict, verdict
+from bench.verdict_table import table
+
+# What a cell without scores (status "error") has in their place.
+_UNSCORED: tuple[str, ...] = (
+    "retention",
+    "retention_needed",
+    "retention_said_once",
+    "retention_re_readable",
+    "recovered",
+    "stale",
+    "invented",
+    "tokens_saved",
+    "tokens_sent",
+    "tokens_cached",
+    "tokens_summariser",
+    "tokens_baseline",
+    "tokens_peak",
+    "cost_ratio",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """One row for each cell, one for each strategy, window and model, and the verdict."""
+
+    cells: tuple[dict[str, Any], ...]
+    table: tuple[dict[str, Any], ...]
+    verdict: Verdict
+    warnings: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The JSON document of `run --json`, without the name of the run."""
+        return {
+            "cells": list(self.cells),
+            "table": list(self.table),
+            "verdict": list(self.verdict.lines),
+            "warnings": list(self.warnings),
+        }
+
+
+def cell_row(stored: StoredCell) -> dict[str, Any]:
+    """A cell as one flat row; what isn't known is None, and `reason` says why."""
+    cell = stored.cell
+    scores: Mapping[str, Any] = (stored.scores or {}).get("row", {})
+    row: dict[str, Any] = {
+        "session": cell.session,
+        "strategy": cell.spec,
+        "window": cell.window,
+        "window_asked": cell.window_asked,
+        "model": cell.model,
+        "seed": cell.seed,
+        "status": stored.status,
+        "reason": stored.reason or scores.get("retention_reason") or "",
+        "retention": None,
+        "retention_layer": scores.get("retention_layer", "present"),
+        "retention_basis": scores.get("retention_basis", ""),
+    }
+    row |= {name: scores.get(name) for name in _UNSCORED}
+    row["compactions"] = scores.get("compactions", 0)
+    row["retries"] = asdict(stored.retries or Retries())
+    row["requests_served"] = scores.get("requests_served", 0)
+    row["requests_total"] = stored.requests_total or 0
+    row["invalid_projections"] = scores.get("invalid_projections", 0)
+    row["grew"] = scores.get("grew", 0)
+    row["seconds"] = round(stored.seconds, 3)
+    return row
+
+
+def results_of(run: Run) -> Results:
+    """Everything that a finished (or interrupted) run has to say."""
+    cells = tuple(cell_row(stored) for stored in run.cells())
+    clusters = {
+        session.id: cluster
+        for session in run.sessions()
+        if (cluster := run.session(session.id).cluster) is not None
+    }
+    found = verdict(cells, canaries=run.canaries(), clusters=clusters)
+    warnings = (*run.warnings(), *found.warnings)
+    return Results(cells, tuple(table(cells)), found, warnings)
