@@ -29,7 +29,7 @@ OUT_OF_ROOM_ANYWHERE = (*OUT_OF_ROOM, "max_tokens", "max_output_tokens", "incomp
 
 
 class InvalidSummary(Exception):
-    """A candidate that is no good. `code` is a short name, `may_repair` says whether to ask again."""
+    """A candidate that is no good: `code` is a short name, `may_repair` says to ask again."""
 
     def __init__(self, code: str, text: str, *, may_repair: bool = True) -> None:
         super().__init__(text)

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bench.events import Attachment, Message, ToolCall
+from strategies.layered import checkpoint
 from strategies.layered.encoding import compact_json, is_blank, quoted, to_json, trimmed
 from strategies.layered.estimate import ToolText
 from strategies.layered.source import SourceMessage
@@ -152,3 +156,21 @@ def tools(given: list[dict[str, Any]]) -> tuple[ToolText, ...]:
         )
         for tool in given
     )
+
+
+def stored_checkpoint(given: Case) -> checkpoint.Checkpoint:
+    record = dict(given)
+    if "provider_state_json" in record:
+        record["provider_state"] = record.pop("provider_state_json")
+    return checkpoint.read_record(record)
+
+
+Test = Callable[[Case], None]
+
+
+def vectors(group: str) -> Callable[[Test], Test]:
+    """One parameter for each case of the group."""
+    found = [pytest.param(case, id=case["id"]) for case in cases(group)]
+    reason = f"no cases of group {group} in {folder()}: set FOYA_VECTORS to their folder"
+    missing = [pytest.param({}, id="absent", marks=pytest.mark.skip(reason=reason))]
+    return pytest.mark.parametrize("case", found or missing)

@@ -7,11 +7,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from typing import Any
 
-import pytest
-from foya_cases import Case, cases, folder, history, listed_message, message, tools, unfolded
+from foya_cases import (
+    Case,
+    history,
+    listed_message,
+    message,
+    stored_checkpoint,
+    tools,
+    unfolded,
+    vectors,
+)
+from foya_ladder import ladder
 
 from strategies.layered import (
     bounding,
@@ -22,19 +30,8 @@ from strategies.layered import (
     history_read,
     overflow,
     planner,
-    summary,
 )
 from strategies.layered.source import SourceMessage
-
-Test = Callable[[Case], None]
-
-
-def vectors(group: str) -> Callable[[Test], Test]:
-    """One parameter for each case of the group."""
-    found = [pytest.param(case, id=case["id"]) for case in cases(group)]
-    reason = f"no cases of group {group} in {folder()}: set FOYA_VECTORS to their folder"
-    missing = [pytest.param({}, id="absent", marks=pytest.mark.skip(reason=reason))]
-    return pytest.mark.parametrize("case", found or missing)
 
 
 @vectors("budget")
@@ -125,13 +122,6 @@ def _compile(given: Case, _: Case) -> Case:
     }
 
 
-def _stored_checkpoint(given: Case) -> checkpoint.Checkpoint:
-    record = dict(given)
-    if "provider_state_json" in record:
-        record["provider_state"] = record.pop("provider_state_json")
-    return checkpoint.read_record(record)
-
-
 def _failure(read: checkpoint.Checkpoint, events: list[Case]) -> str | None:
     try:
         checkpoint.verify(read, history(events), session_id="s1")
@@ -143,9 +133,9 @@ def _failure(read: checkpoint.Checkpoint, events: list[Case]) -> str | None:
 @vectors("checkpoint")
 def test_foya_vectors_checkpoint(case: Case) -> None:
     given, expect = case["input"], case["expect"]
-    read = _stored_checkpoint(given["checkpoint"])
+    read = stored_checkpoint(given["checkpoint"])
     if given["kind"] == "id_change":
-        changed = _stored_checkpoint({**given["checkpoint"], **given["change"]})
+        changed = stored_checkpoint({**given["checkpoint"], **given["change"]})
         ids = checkpoint.computed_id(read), checkpoint.computed_id(changed)
         assert expect == {
             "id_before": ids[0],
@@ -165,7 +155,8 @@ def test_foya_vectors_checkpoint(case: Case) -> None:
 def test_foya_vectors_bound(case: Case) -> None:
     given, expect = case["input"], case["expect"]
     if given["kind"] == "stage":
-        pytest.skip("todo")
+        assert ladder(given) == expect
+        return
     listed = [listed_message(each) for each in given["messages"]]
     found = bounding.bound(listed, given["max_tokens"], given["keep_newest"], original=True)
     assert expect["rewritten"] == len(found)
@@ -198,7 +189,7 @@ def _verified(given: Case | None, said: tuple[SourceMessage, ...]) -> checkpoint
     if given is None:
         return None
     try:
-        return checkpoint.verify(_stored_checkpoint(given), said, session_id="s1")
+        return checkpoint.verify(stored_checkpoint(given), said, session_id="s1")
     except checkpoint.InvalidCheckpoint:
         return None
 
@@ -296,16 +287,3 @@ def test_foya_vectors_history_read(case: Case) -> None:
         answer["content_sha256"] = bounding.sha256_of(answer.pop("content"))
         answer["content_runes"] = len(content)
     assert answer == expect["response"]
-
-
-@vectors("summary")
-def test_foya_vectors_summary(case: Case) -> None:
-    given, expect = case["input"], case["expect"]
-    if given["kind"] == "generate":
-        pytest.skip("todo")
-    try:
-        summary.validated(unfolded(given["text"]))
-    except summary.InvalidSummary as invalid:
-        assert expect == {"valid": False, "code": invalid.code, "error": invalid.text}
-    else:
-        assert expect == {"valid": True}

@@ -1,0 +1,86 @@
+"""What the summariser is asked: instructions, then history as marked, untrusted data (F5, F6).
+
+Always one system and one user message, so that no API can refuse their order. The append prompt
+doesn't show the earlier summary, the merge prompt does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from bench.events import Message
+from strategies.layered.source import SourceMessage
+
+HISTORY_TAG = "conversation_history"
+PREVIOUS_TAG = "previous_checkpoint"
+CLOSING = "Now write the checkpoint of this conversation history."
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request to the summariser, before it is rendered.
+
+    `previous_summary` is empty when the summariser isn't to see the earlier summary.
+    `repair_reason` says what was wrong with the first candidate, empty in a first request.
+    """
+
+    instructions: str
+    source: tuple[SourceMessage, ...]
+    output_tokens_max: int
+    previous_summary: str = ""
+    repair_reason: str = ""
+
+    @property
+    def is_repair(self) -> bool:
+        """True for the one request for a shorter candidate (F5.3)."""
+        return bool(self.repair_reason)
+
+    @property
+    def parts(self) -> int:
+        """Instructions, earlier summary, source messages, closing words, repair: how many."""
+        return 2 + bool(self.previous_summary) + len(self.source) + self.is_repair
+
+    @property
+    def messages(self) -> tuple[Message, Message]:
+        """The request as it is sent."""
+        parts = []
+        if self.previous_summary:
+            parts.append(_tagged(PREVIOUS_TAG, self.previous_summary))
+        body = "\n\n".join("\n".join(_lines(each)) for each in self.source)
+        parts.append(_tagged(HISTORY_TAG, body))
+        closing = prompt("layered_repair").replace("{reason}", self.repair_reason)
+        parts.append(closing.strip() if self.is_repair else CLOSING)
+        return Message("system", self.instructions), Message("user", "\n\n".join(parts))
+
+
+@cache
+def prompt(name: str) -> str:
+    """A prompt by the name of its file in `strategies/prompts`."""
+    return resources.files("strategies").joinpath(f"prompts/{name}.md").read_text("utf-8")
+
+
+def instructions_for(is_append: bool, own_prompt: str | None = None) -> str:
+    """The instructions of one mode, or somebody's own for both."""
+    if own_prompt is not None:
+        return own_prompt
+    return prompt("layered_append" if is_append else "layered_merge")
+
+
+def _tagged(tag: str, text: str) -> str:
+    """Data between tags that it can't close itself."""
+    inside = text.replace(f"</{tag}", f"<\\/{tag}")
+    return f"<{tag}>\n{inside}\n</{tag}>"
+
+
+def _lines(source: SourceMessage) -> Iterator[str]:
+    message = source.message
+    yield f"[{'tool result' if message.role == 'tool' else message.role}]"
+    if message.text:
+        yield message.text
+    for call in message.calls:
+        yield f"[tool call] {call.name} {call.arguments}"
+    for attachment in message.attachments:
+        yield f"(attachment, {attachment.media_type})"
