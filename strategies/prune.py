@@ -11,6 +11,8 @@ from bench.strategy import Ask, Budget, Policy, Stage, Strategy
 from strategies.head_tail.estimate import estimator, text_measure
 from strategies.head_tail.prune import BODY_TOKENS_MIN, check_limits, limits_for_window, prune
 
+_SEARCH_FROM = "search_from_tokens"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prune:
@@ -50,9 +52,21 @@ class Prune:
         )
 
     def compact(self, view: Projection, budget: Budget, ask: Ask) -> Projection | None:
-        """The view without stale bodies; None when there aren't enough of them."""
+        """The view without stale bodies; as it is (or None) when there aren't enough of them.
+
+        After a search in vain it remembers the size from which on the next one is worth while: above
+        the threshold every request asks, but a search costs O(view). It has to grow by an eighth
+        of `reclaim` and by a fiftieth of itself.
+        """
+        memory = view.memory if isinstance(view.memory, dict) else {}
+        if budget.trigger == "budget" and budget.size_tokens < memory.get(_SEARCH_FROM, 0):
+            return None
         limits = limits_for_window(budget.window, self.protect, self.reclaim, self.min_body)
-        return prune(view, limits, text_measure(self.estimator))
+        pruned = prune(view, limits, text_measure(self.estimator))
+        if pruned is None:
+            growth_tokens = max(limits.reclaim // 8, budget.size_tokens // 50)
+            return view.remember({_SEARCH_FROM: budget.size_tokens + growth_tokens})
+        return pruned.remember(None)
 
 
 STRATEGIES: dict[str, Callable[..., Strategy]] = {"prune": Prune}
