@@ -148,7 +148,8 @@ ENTITY_TYPES: tuple[EntityType, ...] = (
     ),
     EntityType(
         "path",
-        rf"(?:[A-Za-z]:[\\/]|\.{{1,2}}/|~/|/|@)?[{_WORD}.\-]+(?:[\\/][{_WORD}.\-@]+)+"
+        rf"[A-Za-z]:[\\/][{_WORD}.\-]+(?:[\\/][{_WORD}.\-@]+)*"
+        rf"|(?:\.{{1,2}}/|~/|/|@)?[{_WORD}.\-]+(?:/[{_WORD}.\-@]+)+"
         rf"|(?:\.{{1,2}}/|~/|/)[{_WORD}.\-]{{2,}}"
         rf"|\.?[{_WORD}\-]+(?:\.[{_WORD}\-]+)*\.{_EXTENSION}"
         r"|\.(?:env|gitignore|dockerignore|editorconfig|npmrc|nvmrc|bashrc|zshrc|eslintrc)"
@@ -209,8 +210,10 @@ LITERAL_LENGTH_MAX = 80
 CHUNK_LENGTH_MAX = 200
 COMMAND_LENGTH_MAX = 120
 
+# An escape that was left in the text ends a chunk; backslashes join names after a drive only.
 CHUNK_PATTERN = (
-    rf"(?:--|[.~]{{0,2}}/|\.|@|[A-Za-z]:[\\/](?![\\/]))?[{_WORD}](?:[{_WORD}./@\\\-]*[{_WORD}])?"
+    rf"\\[nrt]|[A-Za-z]:[\\/](?![\\/])[{_WORD}.\-\\/]*[{_WORD}]"
+    rf"|(?:--|[.~]{{0,2}}/|\.|@)?[{_WORD}](?:[{_WORD}./@\-]*[{_WORD}])?"
 )
 BEFORE_COMMAND_PATTERN = (
     r"(?:(?:^|\n)[ \t]*(?:[$>%#*\-][ \t])?|[`\"'(|;&]\s?|\b(?:[Rr]un|[Uu]se|[Ee]xecute|sudo)\s"

@@ -64,7 +64,7 @@ def find_uses(index: SessionIndex) -> tuple[Use, ...]:
 
 def _used_entities(index: SessionIndex, seq: int) -> dict[Needle, str]:
     message = index.session.events[seq - 1].message
-    entities = extract(used_text(message), stopped=index.tool_names)
+    entities = extract(used_text(message), stopped=index.tool_words)
     used: dict[Needle, str] = {}
     for entity in entities:
         used.setdefault(Needle(entity.kind, entity.key), entity.text)

@@ -140,7 +140,9 @@ _MONTH_FIRST = re.compile(rf"{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})
 _DAY_FIRST = re.compile(rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)? {_MONTH}\.?,? (\d{{4}})(?!\d)")
 _MAY_HOLD_MONTH = re.compile(r"[JFMASOND](?:an|eb|ar|pr|ay|un|ul|ug|ep|ct|ov|ec)[a-z]*\.?,? \d")
 _HERE = re.compile(r"\./(?<![\w./~\-]\./)(?=\.?\w)")
-_DRIVE = re.compile(r"[A-Za-z]:\\[\w.\-\\]+")
+_DRIVE = re.compile(r"(?<!\w)[A-Za-z]:\\[\w.\-\\]+")
+# White space that was quoted and never read back, in a transcript for one.
+_ESCAPE = re.compile(r"\\[nrt]")
 _ASCII_WORD_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_")
 _HAS_DIGIT = re.compile(r"\d")
 
@@ -153,13 +155,14 @@ def normalise(text: str) -> str:
     """
     if not text.isascii() and not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", text)
+    if "\\" in text:
+        text = _DRIVE.sub(lambda match: match[0].replace("\\", "/"), text)
+        text = _ESCAPE.sub(" ", text)
     text = " ".join(text.split())
     if _HAS_DIGIT.search(text):
         text = _normalise_figures(text)
     if "./" in text:
         text = _HERE.sub("", text)
-    if ":\\" in text:
-        text = _DRIVE.sub(lambda match: match[0].replace("\\", "/"), text)
     return text
 
 

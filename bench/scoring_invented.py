@@ -38,7 +38,7 @@ def find_inventions(visibility: Visibility) -> tuple[tuple[Invention, ...], int]
     """
     index = visibility.index
     shown = [
-        (at_seq, item, _distinct(item.message.text, index.tool_names))
+        (at_seq, item, _distinct(item.message.text, index.tool_words))
         for at_seq, item in _first_shown(visibility)
     ]
     index.locate(needle for _, _, entities in shown for needle in entities)
@@ -64,9 +64,9 @@ def _first_shown(visibility: Visibility) -> Iterator[tuple[int, Written]]:
                 yield seen.at_seq, item
 
 
-def _distinct(text: str, tool_names: frozenset[str]) -> dict[Needle, Entity]:
+def _distinct(text: str, tool_words: frozenset[str]) -> dict[Needle, Entity]:
     distinct: dict[Needle, Entity] = {}
-    for entity in extract(text, stopped=tool_names):
+    for entity in extract(text, stopped=tool_words):
         distinct.setdefault(Needle(entity.kind, entity.key), entity)
     return distinct
 

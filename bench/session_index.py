@@ -19,9 +19,10 @@ from bench.events import Message, Session, ToolDefinition
 from bench.history import History
 from bench.matching import CASE_SENSITIVE_KINDS, contains, find, normalise
 from bench.tokens import count
-from bench.visible_text import arguments_text
+from bench.visible_text import argument_names, arguments_text
 
 _WORD = re.compile(r"[a-z0-9_]+")
+_NAME = re.compile(r"[A-Za-z0-9_]+")
 
 
 class Needle(NamedTuple):
@@ -62,7 +63,8 @@ class SessionIndex:
     `texts[seq - 1]` is what `visible_text` shows of event `seq`, normalised; what is said stands
     before `said_stops[seq - 1]`, calls after it. `tokens_until[seq]` counts the true tokens of the
     events 1..seq, without wire overhead. `request_seqs` are the recorded assistant messages: each
-    was answered to one request. `tool_definitions` is what every request shows of the tools.
+    was answered to one request. `tool_definitions` is what every request shows of the tools,
+    `tool_words` the names of tools and of their parameters, which are no entities.
     """
 
     def __init__(self, session: Session) -> None:
@@ -76,10 +78,7 @@ class SessionIndex:
             self.texts.append(f"{said} {called}" if called else said)
             self.said_stops.append(len(said))
             self.tokens_until.append(self.tokens_until[-1] + _tokens(event.message))
-        self.tool_names = frozenset(
-            [tool.name for tool in session.tools]
-            + [call.name for event in session.events for call in event.message.calls]
-        )
+        self.tool_words = _tool_words(session)
         self.leading_system = _leading_system(session)
         self.request_seqs = array(
             "L", (event.seq for event in session.events if event.message.role == "assistant")
@@ -95,17 +94,25 @@ class SessionIndex:
         if not wanted:
             return
         found: dict[Needle, array[int]] = {needle: array("L") for needle in wanted}
-        by_anchor, unanchored = _by_anchor(wanted)
+        names = {needle.key: needle for needle in wanted if _is_one_name(needle)}
+        by_anchor, unanchored = _by_anchor(needle for needle in wanted if not _is_one_name(needle))
         characters = frozenset(anchor for anchor in by_anchor if not anchor.isascii())
         for seq, text in enumerate(self.texts, start=1):
+            words = set(_NAME.findall(text))
             lower = text.lower()
-            words = set(_WORD.findall(lower))
-            hits = by_anchor.keys() & words
-            if characters and not lower.isascii():
+            is_ascii = text.isascii()
+            for name in names.keys() & words:
+                # Beside letters of another alphabet a name may be a part of a word.
+                if is_ascii or find(text, name, names[name].kind) >= 0:
+                    found[names[name]].append(seq)
+            # Lower case may turn a letter beyond ASCII into one within.
+            lower_words = set(map(str.lower, words)) if is_ascii else set(_WORD.findall(lower))
+            hits = by_anchor.keys() & lower_words
+            if characters and not is_ascii:
                 hits |= characters.intersection(lower)
             for anchor in hits:
                 for needle, needed in by_anchor[anchor]:
-                    if needed <= words:
+                    if needed <= lower_words:
                         _look(needle, text, lower, seq, found)
             for needle in unanchored:
                 _look(needle, text, lower, seq, found)
@@ -176,6 +183,15 @@ def _tokens(message: Message) -> int:
     return count(message.text) + calls
 
 
+def _tool_words(session: Session) -> frozenset[str]:
+    words = {tool.name for tool in session.tools}
+    for event in session.events:
+        for call in event.message.calls:
+            words.add(call.name)
+            words.update(argument_names(call.arguments))
+    return frozenset(words)
+
+
 def _tools_text(tools: Sequence[ToolDefinition]) -> str:
     return "\n".join(
         f"{tool.name} {tool.description} {json.dumps(dict(tool.parameters), ensure_ascii=False)}"
@@ -188,6 +204,14 @@ def _leading_system(session: Session) -> int:
         if event.message.role != "system":
             return position
     return len(session.events)
+
+
+def _is_one_name(needle: Needle) -> bool:
+    """Whether a text holds the needle just when the name is one of its words."""
+    key = needle.key
+    if needle.kind != "identifier" or _NAME.fullmatch(key) is None:
+        return False
+    return not (key[0].isdigit() or key[-1].isdigit())
 
 
 _Anchored = dict[str, list[tuple[Needle, frozenset[str]]]]

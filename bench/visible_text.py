@@ -62,6 +62,15 @@ def arguments_text(arguments: str, *, with_names: bool = False) -> str:
     return "\n".join(leaves)
 
 
+def argument_names(arguments: str) -> tuple[str, ...]:
+    """The names of the parameters that a call passes; none when it passes no JSON object."""
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(value) if isinstance(value, dict) else ()
+
+
 def _unescaped(match: re.Match[str]) -> str:
     if match[3]:
         return chr(int(match[3], 16))
