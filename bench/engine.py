@@ -50,7 +50,10 @@ def estimator_of(strategy: Strategy) -> Estimator:
 def threshold_of(policy: Policy, window: int) -> int:
     """The size above which (strictly) the stages are tried, in the strategy's own tokens."""
     if policy.reserve_tokens is not None:
-        return max(0, window - policy.reserve_tokens)
+        reserve = policy.reserve_tokens
+        if policy.reserve_fraction is not None:
+            reserve = min(reserve, max(1, int(window * policy.reserve_fraction)))
+        return max(0, window - reserve)
     if policy.threshold_tokens is not None:
         return policy.threshold_tokens
     return int(window * policy.threshold_fraction)

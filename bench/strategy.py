@@ -134,8 +134,8 @@ class Policy:
     """When a strategy fires and how it recovers, run by the engine for everybody.
 
     `threshold_fraction` of the window, or `threshold_tokens` (wins when set), or the window less
-    `reserve_tokens` (wins over both): above it (strictly) the stages are tried in order until one
-    gets below. `count_tools` adds the tool definitions to the size. `anchor_to_usage` measures by
+    `reserve_tokens` (wins over both; at most `reserve_fraction` of the window, if that is set):
+    above it (strictly) the stages are tried in order until one gets below. `count_tools` adds the tool definitions to the size. `anchor_to_usage` measures by
     the provider's last count plus the estimated difference. `low_water` remembers the size after a
     try and doesn't fire again at or below it, until a new turn (Z8). `recovery_stages` run after
     an overflow, at most `recoveries_per_turn` times a turn (F2.4, Z10); `spent_by` lists
@@ -150,6 +150,7 @@ class Policy:
     threshold_fraction: float = 0.8
     threshold_tokens: int | None = None
     reserve_tokens: int | None = None
+    reserve_fraction: float | None = None
     count_tools: bool = True
     anchor_to_usage: bool = False
     low_water: bool = True
