@@ -135,7 +135,8 @@ class Policy:
 
     `threshold_fraction` of the window, or `threshold_tokens` (wins when set), or the window less
     `reserve_tokens` (wins over both; at most `reserve_fraction` of the window, if that is set):
-    above it (strictly) the stages are tried in order until one gets below. `count_tools` adds the tool definitions to the size. `anchor_to_usage` measures by
+    above it (strictly) the stages are tried in order until one gets below.
+    `count_tools` adds the tool definitions to the size. `anchor_to_usage` measures by
     the provider's last count plus the estimated difference. `low_water` remembers the size after a
     try and doesn't fire again at or below it, until a new turn (Z8). `recovery_stages` run after
     an overflow, at most `recoveries_per_turn` times a turn (F2.4, Z10); `spent_by` lists
