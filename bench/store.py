@@ -153,14 +153,15 @@ class Run:
     ) -> None:
         """Keep a session with its facts and uses, in place of an earlier one of this id."""
         lines = zlib.compress(session_to_bytes(session), 6)
-        row = (session.id, digest, session.path, session.format, len(session.events), lines)
+        told = (session.id, digest, session.path, session.format, session.cluster)
+        row = (*told, len(session.events), lines, json_text(description or {}))
         with self._transaction():
             for table, column in (("facts", "session"), ("uses", "session"), ("sessions", "id")):
                 self._write(f"DELETE FROM {table} WHERE {column} = ?", (session.id,))  # noqa: S608
             self._write(
-                "INSERT INTO sessions (id, digest, path, format, events, lines, description) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*row, json_text(description or {})),
+                "INSERT INTO sessions (id, digest, path, format, cluster, events, lines, "
+                "description) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
             )
             for table, records in (("facts", facts), ("uses", uses)):
                 self._write_rows(
@@ -234,12 +235,11 @@ class Run:
 
     def sessions(self) -> Iterator[StoredSession]:
         """All sessions in the order in which they were saved."""
-        query = (
-            "SELECT id, digest, path, format, events, description FROM sessions ORDER BY position"
-        )
+        columns = "id, digest, path, format, cluster, events, description"
+        query = f"SELECT {columns} FROM sessions ORDER BY position"  # noqa: S608
         for row in self._rows(query):
-            columns = [*row[:-1], json.loads(row[-1])]
-            yield StoredSession(*columns)
+            values = [*row[:-1], json.loads(row[-1])]
+            yield StoredSession(*values)
 
     def session(self, session_id: str) -> Session:
         """A session as it was replayed; raises UsageError when the run doesn't hold it."""

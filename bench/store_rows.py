@@ -32,6 +32,7 @@ class StoredSession:
     digest: str
     path: str
     format: str
+    cluster: str | None
     events: int
     description: dict[str, Any]
 

@@ -22,7 +22,7 @@ SCHEMA: tuple[str, ...] = (
     "CREATE TABLE information (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE sessions (
         position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, digest TEXT NOT NULL,
-        path TEXT NOT NULL, format TEXT NOT NULL, events INTEGER NOT NULL,
+        path TEXT NOT NULL, format TEXT NOT NULL, cluster TEXT, events INTEGER NOT NULL,
         lines BLOB NOT NULL, description TEXT NOT NULL)""",
     """CREATE TABLE facts (
         session TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL,

@@ -33,6 +33,10 @@ _LAYERS: dict[str, str] = {
     "present": "the words stand in the request: an upper bound on what a model would recall",
     "recovered": "a reader answered questions from the request",
 }
+_BASES: dict[str, str] = {
+    "facts": "facts that were planted in it or written down for it",
+    "found uses": "names, paths and values that the recorded agent itself used again much later",
+}
 _TRIES: tuple[tuple[str, str], ...] = (
     ("overflow", "overflow"),
     ("repair", "repair"),
@@ -177,7 +181,7 @@ def basis_line(cells: Sequence[CellRow]) -> str:
         parts.append(f"{seeds} seeds")
     parts += [f"the layer {one} ({_LAYERS.get(one, 'see the documentation')})" for one in layers]
     averaged = "; settings are averaged here, the table has each" if len(asked) > 1 else ""
-    return f"These numbers stand on {listed(parts)}{averaged}."
+    return f"These numbers stand on {listed(parts)}{averaged}.{_needed_words(cells)}"
 
 
 def why_nothing(cells: Sequence[CellRow], strategies: Sequence[str]) -> str:
@@ -274,12 +278,15 @@ def _shares(cells: Sequence[CellRow], ranked: Sequence[str], name: str, what: st
         return number(cell, name)
 
     kept = [
-        f"{plain(strategy)} kept {percent(share)}"
+        (plain(strategy), percent(share))
         for strategy in ranked[:_NAMED_MAX]
         if (share := mean(session_means(_exercised(cells, strategy), value_of).values()))
         is not None
     ]
-    return f"{what} {listed(kept)}" if kept else ""
+    if not kept:
+        return ""
+    (first, share), *others = kept
+    return f"{what} {listed([f'{first} kept {share}', *(' '.join(one) for one in others)])}"
 
 
 def _window_words(cells: Sequence[CellRow], asked: str) -> str:
@@ -287,6 +294,18 @@ def _window_words(cells: Sequence[CellRow], asked: str) -> str:
     low, high = min(sizes), max(sizes)
     size = f"{low:,} tokens" if low == high else f"{low:,} to {high:,} tokens"
     return f"the window {asked} ({size})" if asked == "auto" else f"a window of {size}"
+
+
+def _needed_words(cells: Sequence[CellRow]) -> str:
+    """What "needed" means here: planted facts, found uses, or each in some of the sessions."""
+    by_basis: dict[str, set[str]] = {}
+    for cell in cells:
+        if cell.get("retention_basis") in _BASES and number(cell, "retention") is not None:
+            by_basis.setdefault(cell["retention_basis"], set()).add(cell["session"])
+    if len(by_basis) == 1:
+        return f" What a session needed: {_BASES[next(iter(by_basis))]}."
+    parts = [f"in {len(sessions)} {_BASES[basis]}" for basis, sessions in by_basis.items()]
+    return f" What a session needed: {', '.join(parts)}." if parts else ""
 
 
 def _model_words(model: str) -> str:

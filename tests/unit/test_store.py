@@ -143,7 +143,8 @@ def test_what_is_saved_comes_back(tmp_path: Path) -> None:
     with Run.open(tmp_path / "run") as run:
         assert run.information() == {"options": {"seed": 0}, "tokenizer": "o200k_base"}
         (kept,) = run.sessions()
-        assert (kept.id, kept.path, kept.events) == (SESSION.id, SESSION.path, 6)
+        assert (kept.id, kept.path, kept.cluster) == (SESSION.id, SESSION.path, "harbour")
+        assert kept.events == 6
         assert kept.description == {"turns": 1}
         assert run.session(SESSION.id) == SESSION
         assert run.facts(SESSION.id) == (FACT,)

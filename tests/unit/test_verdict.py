@@ -36,6 +36,7 @@ def cell(strategy: str, session: int, retention: float | None, **fields: Any) ->
         "reason": "",
         "retention": retention,
         "retention_layer": "present",
+        "retention_basis": "facts",
         "retention_needed": retention,
         "retention_said_once": retention,
         "retention_re_readable": None if retention is None else retention / 2,
@@ -102,7 +103,8 @@ def test_a_clear_difference_is_a_verdict() -> None:
         "These numbers stand on 8 sessions, the window auto (8,000 to 8,007 tokens), the stand-in "
         "model offline (it copies sentences instead of writing them: it shows mechanics, not "
         "wording) and the layer present (the words stand in the request: an upper bound on what a "
-        "model would recall)."
+        "model would recall). What a session needed: facts that were planted in it or written down "
+        "for it."
     )
     assert result.warnings == ()
     assert len(result.lines) == 6
@@ -358,6 +360,18 @@ def test_several_windows_models_and_seeds_are_averaged_inside_the_session() -> N
     assert "2 seeds" in result.basis
     assert "settings are averaged here, the table has each" in result.basis
     assert "in 32 of 32 replays" in result.fired
+
+
+def test_what_needed_means_is_said_for_each_kind_of_session() -> None:
+    cells = compared(BETTER, WORSE)
+    mixed = [
+        {**one, "retention_basis": "found uses"} if one["session"] in ("s0", "s1") else one
+        for one in cells
+    ]
+    assert verdict(mixed).basis.endswith(
+        "What a session needed: in 2 names, paths and values that the recorded agent itself used "
+        "again much later, in 6 facts that were planted in it or written down for it."
+    )
 
 
 SHARES = st.none() | st.integers(0, 100).map(lambda value: value / 100)
