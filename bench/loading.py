@@ -11,6 +11,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import walk
+from os.path import realpath
 from pathlib import Path
 
 from bench.errors import UsageError
@@ -79,7 +80,7 @@ def _files(paths: Sequence[str | Path]) -> list[tuple[Path, bool]]:
             raise UsageError(f"{given}: no such file or folder; give a session file or a folder")
     unique: dict[Path, tuple[Path, bool]] = {}
     for path, is_searched in found.items():
-        unique.setdefault(path.resolve(), (path, is_searched))
+        unique.setdefault(Path(realpath(path)), (path, is_searched))
     return list(unique.values())
 
 

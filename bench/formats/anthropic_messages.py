@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.events import Session
 from bench.formats.chat import CALL_TYPES, is_result_type, looks_like_message
+from bench.formats.content import kind_of
 from bench.formats.conversations import messages_in, read_conversations, request_of
 from bench.formats.source import Sample, Source
 
@@ -41,8 +42,8 @@ def _telling_block(content: Any) -> str | None:
     for block in content if isinstance(content, list) else []:
         if not isinstance(block, Mapping):
             continue
-        kind = block.get("type")
-        if isinstance(kind, str) and (
+        kind = kind_of(block)
+        if (
             kind in CALL_TYPES
             or is_result_type(kind)
             or kind in ("thinking", "redacted_thinking")

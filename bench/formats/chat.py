@@ -15,6 +15,7 @@ from bench.formats.content import (
     REASONING_TYPES,
     attachment_of,
     flatten,
+    kind_of,
     part_text,
     text_of,
 )
@@ -33,14 +34,14 @@ ROLES: Mapping[str, Role] = {
 CALL_TYPES = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 
 
-def is_result_type(kind: Any) -> bool:
+def is_result_type(kind: str) -> bool:
     """True for tool_result and for the result blocks of tools that the provider runs itself."""
-    return isinstance(kind, str) and (kind == "tool_result" or kind.endswith("_tool_result"))
+    return kind == "tool_result" or kind.endswith("_tool_result")
 
 
 def looks_like_message(record: Mapping[str, Any]) -> bool:
     """True for an object that has a known role and something a message has."""
-    return record.get("role") in ROLES and bool(
+    return kind_of(record, "role") in ROLES and bool(
         record.keys() & {"content", "tool_calls", "function_call", "refusal", "tool_call_id"}
         or len(record) == 1
     )
@@ -73,9 +74,9 @@ def _has_blocks(content: list[Any]) -> bool:
     return any(
         isinstance(part, dict)
         and (
-            part.get("type") in CALL_TYPES
-            or part.get("type") in REASONING_TYPES
-            or is_result_type(part.get("type"))
+            kind_of(part) in CALL_TYPES
+            or kind_of(part) in REASONING_TYPES
+            or is_result_type(kind_of(part))
         )
         for part in content
     )
@@ -120,8 +121,7 @@ def add_blocks(
     is a message that has seen the result.
     """
     for block in blocks:
-        kind = block.get("type") if isinstance(block, dict) else None
-        if is_result_type(kind):
+        if isinstance(block, dict) and is_result_type(kind_of(block)):
             builder.add_result(
                 block.get("tool_use_id"), block.get("content"), where, timestamp=timestamp
             )
@@ -140,7 +140,7 @@ def _add_block(builder: SessionBuilder, draft: Draft, block: Any) -> None:
     if not isinstance(block, dict):
         draft.texts.append(text_of(block))
         return
-    kind = block.get("type")
+    kind = kind_of(block)
     if kind in CALL_TYPES:
         builder.add_call(draft, block.get("id"), block.get("name"), block.get("input"))
         return

@@ -18,7 +18,7 @@ from bench.events import Session
 from bench.formats.building import CompactionDraft, Draft, SessionBuilder, seconds, whole
 from bench.formats.chat import add_blocks, add_usage
 from bench.formats.claude_code_prompts import compaction_calls, is_same_summary, owner_of
-from bench.formats.content import flatten, text_of
+from bench.formats.content import flatten, kind_of, text_of
 from bench.formats.source import Record, Sample, Source
 
 NAME = "claude-code"
@@ -124,7 +124,7 @@ class _Reader:
         uuid = record.get("uuid")
         if isinstance(uuid, str) and self._is_repeated(uuid, record, number):
             return
-        kind = record.get("type")
+        kind = kind_of(record)
         if self.session_id is None and isinstance(record.get("sessionId"), str):
             self.session_id = record["sessionId"]
         if self.cwd is None and isinstance(record.get("cwd"), str):
@@ -145,7 +145,7 @@ class _Reader:
         elif kind == "attachment":
             self._attachment(chain, record, where)
         elif kind not in _SILENT_TYPES:
-            self.unknown_types[text_of(kind)] = self.unknown_types.get(text_of(kind), 0) + 1
+            self.unknown_types[kind] = self.unknown_types.get(kind, 0) + 1
 
     def _is_repeated(self, uuid: str, record: Record, number: int) -> bool:
         first = self.seen.get(uuid)

@@ -20,7 +20,7 @@ from typing import Any
 from bench.events import Session
 from bench.formats.building import Draft, SessionBuilder, seconds, whole
 from bench.formats.chat import ROLES, tool_definitions
-from bench.formats.content import as_json, flatten, text_of
+from bench.formats.content import as_json, flatten, kind_of, text_of
 from bench.formats.source import Record, Sample, Source
 
 NAME = "codex"
@@ -69,9 +69,9 @@ _INJECTED_STARTS = (
 def detect(sample: Sample) -> str | None:
     """Lines with type and payload, or response items after a header with id and timestamp."""
     for record in sample.records:
-        if record.get("type") in _LINE_TYPES and isinstance(record.get("payload"), dict):
+        if kind_of(record) in _LINE_TYPES and isinstance(record.get("payload"), dict):
             return f"a line of type {record['type']!r} with payload"
-        if record.get("type") in _BARE_TYPES and ("call_id" in record or "summary" in record):
+        if kind_of(record) in _BARE_TYPES and ("call_id" in record or "summary" in record):
             return f"a bare response item of type {record['type']!r}"
         if record.get("type") == "message" and _has_part_types(record.get("content")):
             return "a bare response item of type 'message'"
@@ -114,7 +114,7 @@ class _Reader:
     def take(self, number: int, record: Record) -> None:
         where = self.source.where(number)
         timestamp = seconds(record.get("timestamp"))
-        kind, payload = record.get("type"), record.get("payload")
+        kind, payload = kind_of(record), record.get("payload")
         if not isinstance(payload, dict):
             self._bare(record, where, timestamp)
         elif kind == "session_meta":
@@ -126,7 +126,7 @@ class _Reader:
         elif kind == "compacted":
             self._compacted(payload, where)
         elif kind not in _SILENT_TYPES:
-            self.unknown_types[text_of(kind)] += 1
+            self.unknown_types[kind] += 1
 
     def _bare(self, record: Record, where: str, timestamp: float | None) -> None:
         if "type" in record:
@@ -160,14 +160,14 @@ class _Reader:
             self.builder.tools = tool_definitions(renamed)
 
     def _item(self, item: Record, where: str, timestamp: float | None) -> None:
-        kind = item.get("type")
-        if kind == "message" or (kind is None and "role" in item):
+        kind = kind_of(item)
+        if kind == "message" or (not kind and "role" in item):
             self._message(text_of(item.get("role")), item.get("content"), where, timestamp)
         elif kind == "reasoning":
             texts = [flatten(item.get(key))[0] for key in ("summary", "content")]
             self._assistant(where, timestamp).reasoning.append("\n".join(filter(None, texts)))
         elif kind in _CALL_TYPES:
-            self._call(text_of(kind), item, self._assistant(where, timestamp))
+            self._call(kind, item, self._assistant(where, timestamp))
         elif kind in _RESULT_TYPES:
             self._close()
             output = item.get("output", item.get("tools", item.get("result")))
@@ -188,7 +188,7 @@ class _Reader:
             text = flatten(item.get("content"))[0]
             self.builder.add("user", where, text, timestamp=timestamp, is_meta=True)
         elif kind not in ("ghost_snapshot", "other"):
-            self.unknown_types[text_of(kind)] += 1
+            self.unknown_types[kind] += 1
 
     def _message(self, role: str, content: Any, where: str, timestamp: float | None) -> None:
         text, _ = flatten(content)

@@ -8,6 +8,7 @@ string. Source: the content types of the OpenAI and Anthropic message references
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from bench.events import Attachment
@@ -38,6 +39,12 @@ def _without_infinity(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_infinity(item) for key, item in value.items()}
     return value
+
+
+def kind_of(record: Mapping[str, Any], key: str = "type") -> str:
+    """What a field that tells kinds apart says; empty when it is missing or no text."""
+    value = record.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def text_of(value: Any) -> str:
@@ -81,7 +88,7 @@ def _is_typed(part: Any) -> bool:
 
 def part_text(part: dict[str, Any]) -> str:
     """The text of one part that is no attachment; an unknown part is serialised."""
-    kind = part.get("type")
+    kind = kind_of(part)
     if kind in TEXT_TYPES:
         return text_of(part.get("text"))
     if kind == "refusal":
@@ -89,7 +96,7 @@ def part_text(part: dict[str, Any]) -> str:
     if kind == "document":
         return _document_text(part)
     # Opaque state says nothing to a reader and would cost thousands of tokens as text.
-    if isinstance(kind, str) and kind.startswith("encrypted_"):
+    if kind.startswith("encrypted_"):
         return ""
     return as_json({key: item for key, item in part.items() if not key.startswith("encrypted_")})
 
@@ -106,7 +113,7 @@ def _document_text(part: dict[str, Any]) -> str:
 
 def attachment_of(part: dict[str, Any]) -> Attachment | None:
     """The image or file in a part; None when the part is text or something else."""
-    kind = part.get("type")
+    kind = kind_of(part)
     if kind in IMAGE_TYPES:
         return _image(part)
     if kind not in FILE_TYPES:

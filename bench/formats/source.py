@@ -282,17 +282,22 @@ class Source:
         with self.path.open("rb") as stream:
             lines, is_whole = _first_lines(stream)
             head = b"".join(lines)[:4096]
-            values = [_quietly_decoded(line) for line in lines]
+            logs = [RepairLog() for _ in lines]
+            values = [_decoded(line, log) for line, log in zip(lines, logs, strict=True)]
             records = [record for record in map(as_record, values) if record is not None]
             is_single = is_whole and sum(1 for line in lines if _stripped(line)) == 1
             starts_like_json = head.lstrip()[:1] in (b"{", b"[")
             is_document = starts_like_json and (
-                (is_single and isinstance(values[-1], (dict, list)))
+                (is_single and any(isinstance(value, (dict, list)) for value in values))
                 or (not records and not is_single)
             )
             if not is_document:
                 return Sample(self.path, head, tuple(records), is_document=False)
-            document = values[-1] if is_single else self._whole_document(lines, stream)
+            if is_single:
+                position = next(i for i, value in enumerate(values) if value is not None)
+                document, self.log = values[position], logs[position]
+            else:
+                document = self._whole_document(lines, stream)
         if document is None:
             return Sample(self.path, head, tuple(records), is_document=False)
         found = [record for record in map(as_record, _items_of(document)) if record is not None]
@@ -346,12 +351,12 @@ def _first_lines(stream: IO[bytes]) -> tuple[list[bytes], bool]:
     return lines, False
 
 
-def _quietly_decoded(line: bytes) -> Any:
+def _decoded(line: bytes, log: RepairLog) -> Any:
     raw = _stripped(line)
     if not raw or raw.startswith((b"//", b"#")):
         return None
     try:
-        return decode_json(raw, RepairLog(), "")
+        return decode_json(raw, log, "document")
     except DamagedJson:
         return None
 

@@ -1,0 +1,297 @@
+"""Damaged files: never a traceback, and nothing is lost in silence."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bench.events import Session
+from bench.formats import detected, formats
+from bench.formats.own import session_to_bytes
+from bench.formats.source import REPAIRS_KEPT_PER_KIND_MAX, Source
+from bench.loading import load_sessions
+from tests.generators import sessions
+from tests.written_files import only_session, repair_kinds, told, write_lines
+
+USER = {"role": "user", "content": "Go."}
+SAID = ["user: Go.", "assistant: Gone."]
+REPLY = {"role": "assistant", "content": "Gone."}
+
+CLAUDE = [
+    {
+        "type": "user",
+        "uuid": "1",
+        "parentUuid": None,
+        "sessionId": "s",
+        "message": {"role": "user", "content": "Count gulls."},
+    },
+    {
+        "type": "assistant",
+        "uuid": "2",
+        "parentUuid": "1",
+        "sessionId": "s",
+        "message": {
+            "id": "m",
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t", "name": "count", "input": {"of": "gulls"}}],
+            "usage": {"input_tokens": 5, "output_tokens": 2},
+        },
+    },
+    {
+        "type": "user",
+        "uuid": "3",
+        "parentUuid": "2",
+        "sessionId": "s",
+        "message": {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t", "content": "12"}],
+        },
+    },
+    {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "uuid": "4",
+        "sessionId": "s",
+        "compactMetadata": {"trigger": "auto", "preservedSegment": {"headUuid": "3"}},
+    },
+]
+CODEX = [
+    {"type": "session_meta", "payload": {"id": "t", "cwd": "/w", "dynamic_tools": {"tools": []}}},
+    {
+        "type": "response_item",
+        "payload": {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": "List piers."}],
+        },
+    },
+    {
+        "type": "response_item",
+        "payload": {"type": "function_call", "name": "ls", "arguments": "{}", "call_id": "k"},
+    },
+    {
+        "type": "response_item",
+        "payload": {"type": "function_call_output", "call_id": "k", "output": "A B"},
+    },
+    {"type": "compacted", "payload": {"message": "", "replacement_history": []}},
+    {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}},
+]
+CHAT = [
+    {
+        "messages": [
+            USER,
+            {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f"}}]},
+            {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "x"}]},
+        ],
+        "tools": [{"type": "function", "function": {"name": "f"}}],
+        "response": {"choices": [{"message": REPLY}], "usage": {"prompt_tokens": 3}},
+    }
+]
+FILES = {
+    "claude": "\n".join(map(json.dumps, CLAUDE)).encode(),
+    "codex": "\n".join(map(json.dumps, CODEX)).encode(),
+    "chat": "\n".join(map(json.dumps, CHAT)).encode(),
+    "messages": json.dumps([USER, REPLY], indent=1).encode(),
+}
+
+
+def read_fully(path: Path) -> None:
+    """Load it, and hold the counts of lines against each other for every format that may read."""
+    load_sessions(path)
+    for candidate in formats():
+        source = Source(path)
+        list(candidate.read(source))
+        read = source.lines_read + source.lines_blank + source.lines_skipped
+        assert read == source.lines_total
+        if not source.sample.is_document:
+            lines = path.read_bytes().split(b"\n")
+            assert source.lines_total == len(lines) - (lines[-1] == b"")
+
+
+DAMAGE = st.lists(
+    st.tuples(
+        st.sampled_from(("replace", "insert", "cut", "drop")),
+        st.floats(0, 1, exclude_max=True),
+        st.binary(min_size=1, max_size=4)
+        | st.sampled_from((b"\n", b"\0", b"\xff", b'"', b"{", b"]", b"\\ud800", b"NaN", b"null")),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def damaged(data: bytes, damage: list[tuple[str, float, bytes]]) -> bytes:
+    for kind, place, piece in damage:
+        at = int(place * len(data))
+        if kind == "replace":
+            data = data[:at] + piece + data[at + len(piece) :]
+        elif kind == "insert":
+            data = data[:at] + piece + data[at:]
+        elif kind == "cut":
+            data = data[:at]
+        else:
+            data = data[:at] + data[at + 8 * len(piece) :]
+    return data
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=st.sampled_from(sorted(FILES)), damage=DAMAGE)
+def test_byte_damage(tmp_path: Path, name: str, damage: list[tuple[str, float, bytes]]) -> None:
+    path = tmp_path / "damaged.jsonl"
+    path.write_bytes(damaged(FILES[name], damage))
+    read_fully(path)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(session=sessions(max_turns=2, max_steps=3), damage=DAMAGE)
+def test_byte_damage_in_the_own_format(
+    tmp_path: Path, session: Session, damage: list[tuple[str, float, bytes]]
+) -> None:
+    path = tmp_path / "damaged.jsonl"
+    path.write_bytes(damaged(session_to_bytes(session), damage))
+    read_fully(path)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        inner = list(value.items())
+    elif isinstance(value, list):
+        inner = list(enumerate(value))
+    return [path, *(found for key, item in inner for found in _paths(item, (*path, key)))]
+
+
+def _with(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = _with(value[path[0]], path[1:], new)
+    return copy
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), records=st.sampled_from((CLAUDE, CODEX, CHAT)), strange=VALUES)
+def test_any_value_in_any_field(
+    tmp_path: Path, data: st.DataObject, records: list[Any], strange: Any
+) -> None:
+    changed = _with(records, data.draw(st.sampled_from(_paths(records)[1:])), strange)
+    path = tmp_path / "strange.jsonl"
+    path.write_text("\n".join(map(json.dumps, changed)), encoding="utf-8")
+    read_fully(path)
+    found = detected(Source(path).sample)
+    assert found is None or found[1]
+
+
+@pytest.mark.parametrize(
+    ("damage", "kinds", "skipped"),
+    [
+        ('{"role": "user", "con', ["bad_line"], 1),
+        ("\0" * 20, ["nul_bytes"], 1),
+        ("// a note", ["comment_line"], 1),
+        ("42", ["not_an_object"], 1),
+        ("[" * 100_000, ["too_deep"], 1),
+        ('{"a":' * 100_000, ["too_deep"], 1),
+        ("", [], 0),
+        ("\r", [], 0),
+    ],
+)
+def test_one_damaged_line(tmp_path: Path, damage: str, kinds: list[str], skipped: int) -> None:
+    session = only_session(write_lines(tmp_path / "x.jsonl", USER, damage, REPLY))
+    assert told(session) == SAID
+    assert (repair_kinds(session), session.skipped_lines) == (kinds, skipped)
+    if kinds:
+        assert session.repairs[0].where == f"line 2, byte {len(json.dumps(USER)) + 1}"
+
+
+def test_torn_tail_byte_order_mark_and_carriage_returns(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    lines = [json.dumps(USER), json.dumps(REPLY), '{"role": "us']
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
+    session = only_session(path)
+    assert told(session) == SAID
+    assert (repair_kinds(session), session.skipped_lines) == (["torn_tail"], 1)
+    assert session.repairs[0].where.startswith("line 3, byte ")
+
+
+def test_torn_list_keeps_its_complete_items(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([USER, REPLY, {"role": "user", "content": "More."}], indent=1)[:-9])
+    session = only_session(path)
+    assert told(session) == SAID
+    assert (repair_kinds(session), session.skipped_lines) == (["torn_tail"], 1)
+
+
+def test_a_damaged_document_is_rejected_with_the_place(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"messages": [USER, REPLY]}, indent=1)[:-9])
+    (rejected,) = load_sessions(path).rejected
+    assert "damaged JSON" in rejected.reason
+    assert "line" in rejected.reason
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "kinds"),
+    [
+        ('"\\ud83d"', "\ufffd", ["lone_surrogate"]),
+        ('"\\uDC00 and \\ud83d\\ude00"', "\ufffd and \U0001f600", ["lone_surrogate"]),
+        ('"a\tb"', "a\tb", ["control_character"]),
+        ('"a\0b"', "ab", ["nul_bytes"]),
+        ('"a\u2028b\u0085c"', "a\u2028b\u0085c", []),
+        ('"back\\\\ud800slash"', "back\\ud800slash", []),
+    ],
+)
+def test_text_that_is_put_right(tmp_path: Path, written: str, read: str, kinds: list[str]) -> None:
+    path = write_lines(tmp_path / "x.jsonl", f'{{"role": "user", "content": {written}}}', REPLY)
+    session = only_session(path)
+    assert session.events[0].message.text == read
+    assert repair_kinds(session) == kinds
+    assert session.skipped_lines == 0
+
+
+def test_invalid_utf8_becomes_replacement_characters(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b'{"role": "user", "content": "12 gulls\xff\xfe."}\n')
+    session = only_session(path)
+    assert told(session) == ["user: 12 gulls\ufffd\ufffd."]
+    assert repair_kinds(session) == ["invalid_utf8"]
+
+
+def test_arguments_nested_too_deeply(tmp_path: Path) -> None:
+    deep = '{"a":' * 900 + "1" + "}" * 900
+    call = f'{{"id": "x", "function": {{"name": "f", "arguments": {deep}}}}}'
+    path = write_lines(
+        tmp_path / "x.jsonl", USER, f'{{"role": "assistant", "tool_calls": [{call}]}}', REPLY
+    )
+    assert told(only_session(path))[-1] == "assistant: Gone."
+
+
+def test_many_repairs_of_one_kind_are_summed_up(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "x.jsonl", USER, *["broken"] * 1_000, REPLY)
+    session = only_session(path)
+    assert session.skipped_lines == 1_000
+    assert len(session.repairs) == REPAIRS_KEPT_PER_KIND_MAX + 1
+    assert session.repairs[-1].what == f"{1_000 - REPAIRS_KEPT_PER_KIND_MAX} more of this kind"
+
+
+def test_damage_behind_the_last_session_is_reported_with_it(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "x.jsonl", [USER, REPLY], [USER], "broken")
+    sessions_found = load_sessions(path).sessions
+    assert sum(row.skipped_lines for row in sessions_found) == 1
+
+
+def test_one_long_line(tmp_path: Path) -> None:
+    long = {"role": "user", "content": "Q" * 5_000_000}
+    session = only_session(write_lines(tmp_path / "x.jsonl", long, REPLY))
+    assert [len(event.message.text) for event in session.events] == [5_000_000, 5]
