@@ -148,7 +148,7 @@ ENTITY_TYPES: tuple[EntityType, ...] = (
     ),
     EntityType(
         "path",
-        rf"[A-Za-z]:[\\/][{_WORD}.\-]+(?:[\\/][{_WORD}.\-@]+)*"
+        rf"[A-Za-z]:(?:\\[{_WORD}.\-]+)+"
         rf"|(?:\.{{1,2}}/|~/|/|@)?[{_WORD}.\-]+(?:/[{_WORD}.\-@]+)+"
         rf"|(?:\.{{1,2}}/|~/|/)[{_WORD}.\-]{{2,}}"
         rf"|\.?[{_WORD}\-]+(?:\.[{_WORD}\-]+)*\.{_EXTENSION}"
@@ -210,9 +210,11 @@ LITERAL_LENGTH_MAX = 80
 CHUNK_LENGTH_MAX = 200
 COMMAND_LENGTH_MAX = 120
 
-# An escape that was left in the text ends a chunk; backslashes join names after a drive only.
-CHUNK_PATTERN = (
-    rf"\\[nrt]|[A-Za-z]:[\\/](?![\\/])[{_WORD}.\-\\/]*[{_WORD}]"
+# Runs of these are cut out of a text; names are then looked for in each distinct run.
+CHUNK_PATTERN = rf"[{_WORD}./@\\~\-]+(?::\\[{_WORD}./@\\~\-]+)?"
+# An escape that was left in the text ends a name; backslashes join names after a drive only.
+NAME_PATTERN = (
+    rf"\\[nrt]|[A-Za-z]:\\[{_WORD}.\-\\]*[{_WORD}]"
     rf"|(?:--|[.~]{{0,2}}/|\.|@)?[{_WORD}](?:[{_WORD}./@\-]*[{_WORD}])?"
 )
 BEFORE_COMMAND_PATTERN = (
@@ -226,6 +228,7 @@ ENTITY_TABLE_VERSION = hashlib.sha256(
             ENTITY_TYPES,
             _COMMANDS,
             CHUNK_PATTERN,
+            NAME_PATTERN,
             BEFORE_COMMAND_PATTERN,
             LITERAL_LENGTH_MAX,
             CHUNK_LENGTH_MAX,
