@@ -90,6 +90,15 @@ def make_strategy(
     return made[0]
 
 
+def prompts_of(made: Iterable[NamedStrategy]) -> dict[str, str]:
+    """The texts behind `prompt=sha256:...` in these specs, by digest: what a run has to keep.
+
+    With them, `make_strategy(spec, prompts=...)` makes the strategies again, also elsewhere.
+    """
+    texts = [getattr(one.strategy, "prompt", None) for one in made]
+    return {prompt_digest(text): text for text in texts if isinstance(text, str)}
+
+
 def list_strategies() -> list[dict[str, Any]]:
     """Rows for `strategies --json`: name, spec, source, summary, parameters."""
     return [describe(one) for one in registered().values()]

@@ -156,6 +156,8 @@ def fired_line(cells: Sequence[CellRow], strategies: Sequence[str]) -> str:
             said = f"{plain(strategy)} compacted {counted(count, 'time')} in {fired} of {total}"
         elif errors == len(own):
             said = f"{plain(strategy)} failed in all {counted(len(own), noun)}"
+        elif stopped:
+            said = f"{plain(strategy)} never fired"
         else:
             said = f"{plain(strategy)} never fired, so it has no score"
         if stopped:

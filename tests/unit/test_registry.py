@@ -16,6 +16,7 @@ from bench.registry import (
     list_strategies,
     make_strategies,
     make_strategy,
+    prompts_of,
     registered,
 )
 from bench.strategy import Strategy
@@ -102,7 +103,8 @@ def test_a_prompt_file_becomes_its_digest_and_is_found_again_by_it(
     assert made.strategy.prompt == "Summarise."  # type: ignore[attr-defined]
     digest = made.spec.split("prompt=")[1].rstrip(")")
     assert digest.startswith("sha256:")
-    again = make_strategy(made.spec, prompts={digest: "Summarise."})
+    assert prompts_of([made, make_strategy(f"{mine}:KeepNewest")]) == {digest: "Summarise."}
+    again = make_strategy(made.spec, prompts=prompts_of([made]))
     assert again == made
     with pytest.raises(UsageError, match=f"no prompt with digest {digest} is known"):
         make_strategy(made.spec)

@@ -257,6 +257,13 @@ def test_stops_invalid_requests_and_growth_are_said() -> None:
     )
 
 
+def test_what_stopped_without_firing_has_a_score() -> None:
+    cells = compared([0.0] * 8, WORSE, status="stopped", compactions=0)
+    assert verdict(cells).fired.startswith(
+        "What fired: head_tail never fired and stopped early in 8 (what came after counts as lost);"
+    )
+
+
 def is_refused(result: Verdict) -> bool:
     return not result.decided and result.exit_code == 3 and len(result.sentences) == 1
 
