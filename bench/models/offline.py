@@ -14,7 +14,7 @@ from bench.events import Message
 from bench.models.model import Completion
 from bench.models.summary_requests import SummaryRequest, read_request
 from bench.models.text_units import Piece, Speaker, Unit, read_units
-from bench.models.writing import write_summary
+from bench.models.writing import request_openings, write_summary
 
 # Summaries of real agents are a tenth to a fifth of what they replace.
 SUMMARY_FRACTION = 0.15
@@ -60,10 +60,9 @@ class OfflineModel:
 
 def _tokens_wanted(request: SummaryRequest) -> int:
     size = sum(estimated_tokens(piece) for piece in request.material)
-    headings = sum(len(section.opening) for section in request.outline.sections)
-    wanted = max(SUMMARY_TOKENS_MIN + headings // 2, int(size * SUMMARY_FRACTION))
+    wanted = max(SUMMARY_TOKENS_MIN, int(size * SUMMARY_FRACTION))
     # Of little material less than everything, or a summary would never be worth it.
-    wanted = min(wanted, max(headings, size * 3 // 5))
+    wanted = min(wanted, size * 3 // 5)
     if request.length_tokens_max is not None:
         wanted = min(wanted, request.length_tokens_max)
     return int(wanted * SHORTER_FRACTION) if request.wants_shorter else wanted
@@ -80,6 +79,8 @@ def saliences(units: Sequence[Unit]) -> Mapping[int, float]:
     """How much each unit matters, by `unit.order`."""
     seen: set[str] = set()
     found: dict[int, float] = {}
+    requests = request_openings(units)
+    first, last = min(requests, default=-1), max(requests, default=-1)
     for position, unit in enumerate(units):
         new = [key for key in unit.entities if key not in seen]
         seen.update(new)
@@ -99,6 +100,8 @@ def saliences(units: Sequence[Unit]) -> Mapping[int, float]:
             + rule
             + said
             + 0.7 * unit.is_outcome
+            + 4.0 * (unit.order == first)
+            + 2.0 * (unit.order == last)
             + recency
             - length
         )

@@ -143,7 +143,9 @@ def read_outline(instructions: str) -> Outline:
     )
     if not sections and _WANTS_PROSE.search(instructions) is None:
         # Titles without marks are weaker: in a prompt for prose a list is just a list.
-        sections = _listed(instructions) or _named_in_sentence(instructions)
+        sections = (
+            _listed(instructions) or _bracketed(instructions) or _named_in_sentence(instructions)
+        )
     if not sections:
         return Outline()
     opening, closing = _around(instructions)
@@ -217,27 +219,32 @@ def _listed(instructions: str) -> tuple[Section, ...]:
     runs: list[list[tuple[str, str]]] = [[]]
     style = ""
     for match in _LISTED.finditer(instructions):
-        mark = match["mark"].strip()
-        kind = "number" if mark[:1].isdigit() else "chinese" if mark.endswith("、") else mark
+        mark = match["mark"].lstrip()
+        kind = "number" if mark[:1].isdigit() else "chinese" if "、" in mark else mark.strip()
         kind += match["open"] or ""
         title = match["title"].strip()
         is_title = bool(match["end"].strip() or match["open"] or match["end"] == "") and bool(title)
         is_title = is_title and not title.endswith((".", "。", ",", ";"))
-        is_first = mark in ("1.", "1)", "1、", "1．", "一、")
+        is_first = mark.strip() in ("1.", "1)", "1、", "1．", "一、")
         if kind != style or is_first or not is_title:
             runs.append([])
             style = kind
         if is_title:
-            runs[-1].append((f"{mark} " if kind.startswith(("number", "chinese")) else "", title))
+            is_numbered = kind.startswith(("number", "chinese"))
+            colon = match["end"].strip(" *-–—\t")
+            opening = f"{mark}{title}{colon}" if is_numbered else f"## {title}"
+            runs[-1].append((title, opening))
     longest: list[tuple[str, str]] = max(runs, key=len)
     best = list(dict.fromkeys(longest))
     is_asked = _ASKS_FOR_SECTIONS.search(instructions) is not None
     if len(best) < 2 or not is_asked:
         return ()
-    return tuple(
-        Section(title, role_of(title), f"{mark}{title}:" if mark else f"## {title}")
-        for mark, title in best
-    )
+    return tuple(Section(title, role_of(title), opening) for title, opening in best)
+
+
+def _bracketed(instructions: str) -> tuple[Section, ...]:
+    titles = list(dict.fromkeys(re.findall(r"【([^【】\n]{1,30})】", instructions)))
+    return tuple(Section(title, role_of(title), f"【{title}】") for title in titles if titles[1:])
 
 
 def _named_in_sentence(instructions: str) -> tuple[Section, ...]:

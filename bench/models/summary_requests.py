@@ -184,7 +184,8 @@ def _asks_to_close(text: str) -> bool:
     if EARLIER_SUMMARY.match(text) is not None:
         return False
     outer = split_prompt(text)[0][:_INSTRUCTIONS_CHARACTERS_MAX]
-    return bool(_ASKS_FOR_SUMMARY.search(outer) and _ABOUT_THE_CONVERSATION.search(outer))
+    is_about_it = _ABOUT_THE_CONVERSATION.search(outer) or _WANTS_SHORTER.search(outer)
+    return bool(is_about_it and _ASKS_FOR_SUMMARY.search(outer))
 
 
 def split_prompt(text: str) -> tuple[str, tuple[str, ...]]:

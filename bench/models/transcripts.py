@@ -25,6 +25,8 @@ EARLIER_SUMMARY = re.compile(
     re.IGNORECASE,
 )
 
+_LABEL_LINE = re.compile(r"^\[[^\]\n]*\][ \t]*(?:\n|$)")
+
 _ROLE = (
     r"(?P<role>user|human|assistant|ai|agent|model|tool|function|system|summary|"
     r"用户|助手|工具|系统|摘要)"
@@ -132,7 +134,7 @@ def _turn(speaker: Speaker, text: str) -> Iterator[Piece]:
     # Only what can be a checkpoint is taken for one; a tool may print anything.
     may_be_summary = speaker in ("user", "assistant", "unknown")
     is_summary = may_be_summary and EARLIER_SUMMARY.match(text) is not None
-    yield Piece("summary" if is_summary else speaker, text)
+    yield Piece("summary", _LABEL_LINE.sub("", text)) if is_summary else Piece(speaker, text)
 
 
 def _read_json(text: str) -> Iterator[Piece]:

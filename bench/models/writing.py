@@ -7,7 +7,7 @@ the material. Sizes are true tokens, and the finished text is counted as a whole
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.models.model import Completion
@@ -18,8 +18,8 @@ from bench.tokens import count, truncate
 NOTHING = "Nothing recorded."
 NOTHING_IN_CHINESE = "没有记录。"
 
-# After this many candidates in a row that didn't fit, the rest is taken not to fit either.
-_MISSES_MAX = 40
+# After this many candidates for a section that didn't fit, its others are taken not to fit either.
+_MISSES_MAX = 12
 
 _SHARES: dict[SectionRole, float] = {
     "goal": 1.0,
@@ -67,7 +67,7 @@ def write_summary(
     output_tokens_max: int,
     is_balanced: bool = True,
 ) -> Completion:
-    """A summary of about `tokens_wanted` tokens, never more than `output_tokens_max`.
+    """A summary with about `tokens_wanted` tokens of content, at most `output_tokens_max` in all.
 
     `salience` is by `unit.order`. Without `is_balanced` no section is held to a share: what
     doesn't fit is the least salient. When not even the empty sections fit, only whole sections are
@@ -76,7 +76,7 @@ def write_summary(
     is_prose = not outline.sections
     sections = _placed(outline, units)
     empty = _render(outline, {}, units)
-    budget = min(tokens_wanted, output_tokens_max) - (0 if is_prose else count(empty))
+    budget = min(tokens_wanted, output_tokens_max - (0 if is_prose else count(empty)))
     ranked = sorted(units, key=lambda unit: (-salience[unit.order], unit.order))
     chosen = _chosen(outline, ranked, sections, salience, budget, is_balanced)
     while True:
@@ -101,26 +101,27 @@ def _chosen(
     spent = [0] * max(1, len(outline.sections))
     shares = [_SHARES[section.role] for section in outline.sections] or [1.0]
     limits = [budget * share / sum(shares) for share in shares]
-    passes = ("first", "share", "rest") if is_balanced else ("rest",)
-    for name in passes:
-        misses = 0
-        for unit in ranked:
+
+    def take(candidates: Iterable[Unit], limit_of: Callable[[int], float]) -> None:
+        misses = [0] * len(spent)
+        for unit in candidates:
             section = sections[unit.order]
-            if misses >= _MISSES_MAX:
-                break
-            if unit.order in chosen or (name == "first" and spent[section]):
-                continue
-            if name == "share" and spent[section] >= limits[section]:
+            if unit.order in chosen or misses[section] >= _MISSES_MAX:
                 continue
             tokens = count(f"- {unit.text}\n")
-            if sum(spent) + tokens > budget or (
-                name == "share" and spent[section] + tokens > limits[section]
-            ):
-                misses += 1
+            if sum(spent) + tokens > budget or spent[section] + tokens > limit_of(section):
+                misses[section] += 1
                 continue
-            misses = 0
             spent[section] += tokens
             chosen[unit.order] = _Choice(unit, section, salience[unit.order], tokens)
+
+    if is_balanced:
+        best: dict[int, Unit] = {}
+        for unit in ranked:
+            best.setdefault(sections[unit.order], unit)
+        take((best[section] for section in sorted(best)), lambda _: budget)
+        take(ranked, limits.__getitem__)
+    take(ranked, lambda _: budget)
     return list(chosen.values())
 
 
@@ -194,10 +195,13 @@ def _placed(outline: Outline, units: Sequence[Unit]) -> dict[int, int]:
     for number, section in enumerate(outline.sections):
         by_role.setdefault(section.role, []).append(number)
     recent = len(units) * 4 // 5
-    openings = _openings(units)
+    openings = request_openings(units)
+    first = min(openings, default=-1)
     placed: dict[int, int] = {}
     for position, unit in enumerate(units):
-        nature = _nature(unit, is_opening=unit.order in openings, is_recent=position >= recent)
+        # A rule that somebody adds later is no new goal.
+        is_request = unit.order in openings and (unit.order == first or not unit.is_rule)
+        nature = _nature(unit, is_request=is_request, is_recent=position >= recent)
         wanted = _ROLES_BY_NATURE[nature]
         if unit.section:
             wanted = (role_of(unit.section), *wanted)
@@ -208,8 +212,8 @@ def _placed(outline: Outline, units: Sequence[Unit]) -> dict[int, int]:
     return placed
 
 
-def _openings(units: Sequence[Unit]) -> frozenset[int]:
-    """The units that open what a user said: the requests."""
+def request_openings(units: Sequence[Unit]) -> frozenset[int]:
+    """The units, by `order`, that open what a user said: the requests."""
     found: dict[int, int] = {}
     for unit in units:
         if unit.speaker == "user":
@@ -217,8 +221,8 @@ def _openings(units: Sequence[Unit]) -> frozenset[int]:
     return frozenset(found.values())
 
 
-def _nature(unit: Unit, *, is_opening: bool, is_recent: bool) -> str:
-    if is_opening:
+def _nature(unit: Unit, *, is_request: bool, is_recent: bool) -> str:
+    if is_request:
         return "request"
     if unit.is_rule:
         return "rule"
