@@ -54,9 +54,9 @@ class Prune:
     def compact(self, view: Projection, budget: Budget, ask: Ask) -> Projection | None:
         """The view without stale bodies; as it is (or None) when there aren't enough of them.
 
-        After a search in vain it remembers the size from which on the next one is worth while: above
-        the threshold every request asks, but a search costs O(view). It has to grow by an eighth
-        of `reclaim` and by a fiftieth of itself.
+        Above the threshold every request asks, yet a search costs O(view). So after one in vain it
+        remembers the size from which on the next is worth while: an eighth of `reclaim` more, and
+        a fiftieth of the view.
         """
         memory = view.memory if isinstance(view.memory, dict) else {}
         if budget.trigger == "budget" and budget.size_tokens < memory.get(_SEARCH_FROM, 0):
