@@ -111,6 +111,22 @@ def mean_interval(
     return ratio_interval(values, [1.0] * len(values), clusters=clusters, seed=seed)
 
 
+def share_interval(
+    values: Sequence[float],
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    seed: int = 0,
+) -> Interval | None:
+    """The 95% interval of a mean share: as `mean_interval`, cut to 0..1 when all values lie there.
+
+    A mean of shares can't lie outside, so what is cut off could not have been true.
+    """
+    interval = mean_interval(values, clusters=clusters, seed=seed)
+    if interval is None or min(values) < 0 or max(values) > 1:
+        return interval
+    return max(0.0, interval[0]), min(1.0, interval[1])
+
+
 def ratio_interval(
     numerators: Sequence[float],
     denominators: Sequence[float],

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from bench.plan import CONTROLS
-from bench.statistics import mean_interval
+from bench.statistics import share_interval
 
 CellRow: TypeAlias = Mapping[str, Any]
 
@@ -115,7 +115,7 @@ def _row(
 ) -> dict[str, Any]:
     kept = session_means(cells, lambda cell: number(cell, "retention"))
     groups = [clusters.get(session, session) for session in kept]
-    interval = mean_interval(list(kept.values()), clusters=groups, seed=seed)
+    interval = share_interval(list(kept.values()), clusters=groups, seed=seed)
     layers = {str(cell["retention_layer"]) for cell in cells if cell.get("retention_layer")}
     return {
         "strategy": strategy,

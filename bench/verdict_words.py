@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bench.statistics import SESSIONS_MIN_FOR_P, mean_interval
+from bench.statistics import SESSIONS_MIN_FOR_P, share_interval
 from bench.verdict_table import (
     CellRow,
     mean,
@@ -93,7 +93,7 @@ def undecided_sentence(pair: Pair, beaten: Sequence[Pair], comparisons: int, why
 
 def only_sentence(strategy: str, values: Sequence[float], *, is_alone: bool) -> str:
     """What one strategy kept, where there is no second one to compare it with."""
-    interval = mean_interval(values)
+    interval = share_interval(values)
     within = f"95% interval {percent(interval[0])} to {percent(interval[1])}, " if interval else ""
     why = (
         "there is no second strategy with a score to compare it with"

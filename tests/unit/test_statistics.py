@@ -17,6 +17,7 @@ from bench.statistics import (
     power_of,
     ratio_interval,
     sessions_needed,
+    share_interval,
     sign_flip_p,
     smallest_detectable,
     wilson_interval,
@@ -110,6 +111,15 @@ def test_the_interval_of_a_ratio_by_hand() -> None:
     low, high = ratio_interval([1, 3, 2], [2, 4, 6]) or (0, 0)
     assert (low + high) / 2 == pytest.approx(0.5)
     assert (high - low) / 2 == pytest.approx(4.302653 * 0.25 / math.sqrt(3), abs=1e-6)
+
+
+def test_an_interval_of_shares_stays_in_the_possible() -> None:
+    low, high = mean_interval([0.6, 0.9, 1.0]) or (0, 0)
+    assert high > 1
+    assert share_interval([0.6, 0.9, 1.0]) == (low, 1.0)
+    # Values outside say that the bounds aren't 0 and 1.
+    assert share_interval([0.6, 0.9, 1.2]) == mean_interval([0.6, 0.9, 1.2])
+    assert share_interval([0.5]) is None
 
 
 def test_groups_widen_the_interval() -> None:
