@@ -114,9 +114,9 @@ class AskSummary(Protocol):
 
 
 class AskNative(Protocol):
-    """Lets the provider compact by itself: (route, state as JSON text, tokens)."""
+    """Lets the provider compact what a plan covers: (route, state as JSON text, tokens)."""
 
-    def __call__(self) -> tuple[str, str, int]:
+    def __call__(self, planned: Plan) -> tuple[str, str, int]:
         """Raises ProviderError where the provider can't."""
         ...
 
@@ -309,7 +309,7 @@ def _native_checkpoint(
     computed, so that storing it can't change it (divergence `lost_state`).
     """
     try:
-        route, state, tokens_after = ask_native()
+        route, state, tokens_after = ask_native(planned)
     except ProviderError as error:
         progress.native_refusal = f"{error.kind}: {error.text}"
         return None

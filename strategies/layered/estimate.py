@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from json.encoder import encode_basestring as _quoted
 
 from bench.events import Message, ToolCall, ToolDefinition
@@ -18,6 +19,7 @@ from strategies.layered.encoding import compact_json, is_blank, quoted, to_json,
 from strategies.layered.source import call_json, raw_json
 
 ATTACHMENT_UNITS = 4_096
+MESSAGES_REMEMBERED = 8_192
 EMPTY_REQUEST = '{"messages":[],"tools":null}'
 # Every message is counted with a comma, so the envelope is one comma short of an empty request.
 ENVELOPE_UNITS = len(EMPTY_REQUEST) - 1
@@ -60,9 +62,14 @@ def _call_units(call: ToolCall) -> int:
 
 def message_units(message: Message) -> int:
     """The units that one message adds to a request: its JSON, a comma, its attachments."""
-    attached = ATTACHMENT_UNITS * len(message.attachments)
+    return _visible_units(message) + ATTACHMENT_UNITS * len(message.attachments)
+
+
+@lru_cache(maxsize=MESSAGES_REMEMBERED)
+def _visible_units(message: Message) -> int:
+    """The units of its JSON and a comma; none when it is dropped."""
     if is_dropped(message):
-        return attached
+        return 0
     total = len('{"role":},') + quoted_units(message.role)
     if message.text:
         total += len(',"content":') + quoted_units(message.text)
@@ -70,7 +77,7 @@ def message_units(message: Message) -> int:
         total += len(',"tool_calls":[]') - 1 + sum(map(_call_units, message.calls))
     if message.call_id:
         total += len(',"tool_call_id":') + quoted_units(message.call_id)
-    return total + attached
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +154,7 @@ def messages_tokens(messages: Sequence[Message], *, original: bool = False) -> i
     """The tokens of the array of messages alone, attachments left out."""
     if original and not is_encodable(messages):
         return 0
-    return tokens(units(messages_json(messages)))
+    return tokens(len("[]") + max(0, sum(map(_visible_units, messages)) - len(",")))
 
 
 def next_input_tokens(prior_input_tokens: int, prior_units: int, current_units: int) -> int:

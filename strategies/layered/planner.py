@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from bench.events import Message
 from bench.history import History
+from bench.projection import Projection
 from strategies.layered.checkpoint import SEGMENTED, SESSION, TEXT, Checkpoint
 from strategies.layered.estimate import messages_tokens
-from strategies.layered.source import SourceMessage, source_digest
+from strategies.layered.source import SourceMessage, source_digest, sources
 
 GROUPS_AFTER_USER_MIN = 2
 SEGMENTS_MAX = 4
@@ -44,12 +45,14 @@ class Span:
 
     `last_user` is an index, None when there is no request. The first `pinned` messages (leading
     system messages) stay verbatim: they belong to the digest, but are never summarised.
+    `newest_step` is the index where the newest step begins, None for that of the newest group.
     """
 
     messages: tuple[SourceMessage, ...]
     groups: tuple[Group, ...]
     last_user: int | None
     pinned: int = 0
+    newest_step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,27 @@ def groups_of(history: History, stop: int) -> tuple[Group, ...]:
         found.append(Group(start, position, not is_pending))
         start = position
     return tuple(found)
+
+
+def span_of(view: Projection) -> Span:
+    """What the strategy plans in: the harness history, dead calls told from pending ones.
+
+    The current user request is the newest one that somebody really made; a runtime's own text in
+    the user's name is none. The newest step is led by an assistant message, so that such text
+    can't push the step that it follows out of sight (divergence `newest_step`).
+    """
+    events = view.events
+    users = [index for index, event in enumerate(events) if event.message.role == "user"]
+    asked = [index for index in users if events[index].starts_turn] or users
+    groups = groups_of(view.history, view.stop)
+    steps = [each.start for each in groups if events[each.start].message.role == "assistant"]
+    return Span(
+        messages=sources(events),
+        groups=groups,
+        last_user=asked[-1] if asked else None,
+        pinned=view.leading_system,
+        newest_step=steps[-1] if steps and asked and steps[-1] > asked[-1] else None,
+    )
 
 
 def span_as_original(messages: Sequence[SourceMessage]) -> Span:
@@ -226,12 +250,17 @@ def _mid_turn(span: Span, through_seq_max: int | None) -> tuple[int, int]:
     """Everything but the newest step, with the current user message as head anchor (F3.2, F3.3)."""
     if span.last_user is None:
         raise Refused("no_user")
+    if any(group.start < span.last_user < group.stop for group in span.groups):
+        # Put back alone, it would be torn out of its group.
+        raise Refused("user_inside_group")
     after = [group for group in span.groups if group.start > span.last_user]
     if len(after) < GROUPS_AFTER_USER_MIN:
         raise Refused("fewer_than_two_groups_after_user")
-    stop = after[-1].start
+    stop = after[-1].start if span.newest_step is None else span.newest_step
     if _complete_prefix(span, stop) < stop:
         raise Refused("incomplete_group_in_range")
+    if stop <= after[0].start:
+        raise Refused("fewer_than_two_groups_after_user")
     stop = _retreated(span, stop, through_seq_max)
     if stop <= after[0].start:
         raise Refused("retreat_not_past_user")

@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bench.events import Event, Message, ToolCall
 from strategies.layered.encoding import compact_json, quoted, utf8
+
+# A history is digested anew at every try, and its messages never change.
+JSON_TEXTS_REMEMBERED = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ def call_json(call: ToolCall) -> str:
     return f'{{"id":{quoted(call.id)},"name":{quoted(call.name)},"input":{arguments}}}'
 
 
+@lru_cache(maxsize=JSON_TEXTS_REMEMBERED)
 def message_json(message: Message) -> str:
     """Everything that the harness keeps of a message; role and text always, the rest if present."""
     parts = [f'"role":{quoted(message.role)}', f'"content":{quoted(message.text)}']
