@@ -65,6 +65,7 @@ _INNER_SPLIT = re.compile(r"\.\.+|@")
 _RECEIVER = re.compile(r"(?:self|this)\.(?=\w)")
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _LETTER = re.compile(rf"[{LETTERS}]")
+_AROUND_LITERALS = " \t\"'`"
 _OPENING_BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 # What a chunk holds: kind, text, key, offset in the chunk.
@@ -219,7 +220,7 @@ def _stands_alone(text: str, start: int, stop: int) -> bool:
 def _literals(text: str) -> Iterator[Entity]:
     for match in _COMPILED["literal"].finditer(text):
         inside = match[0][1:-1]
-        literal = inside.strip()
+        literal = inside.strip(_AROUND_LITERALS)
         if not _ROWS["literal"].length_min <= len(literal) <= LITERAL_LENGTH_MAX:
             continue
         if _CHINESE.search(literal) is None:
@@ -230,7 +231,7 @@ def _literals(text: str) -> Iterator[Entity]:
                 held = _classify_and_remember(literal)
             if held and held[0][1] == literal:
                 continue
-        start = match.start() + 1 + len(inside) - len(inside.lstrip())
+        start = match.start() + 1 + inside.index(literal)
         yield Entity("literal", literal, key_of(literal, "literal"), start)
 
 

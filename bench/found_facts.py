@@ -54,11 +54,10 @@ def find_uses(index: SessionIndex) -> tuple[Use, ...]:
     """All uses of a session, by request and in the order of the message that uses them."""
     used = [_used_entities(index, seq) for seq in index.request_seqs]
     index.locate(needle for entities in used for needle in entities)
-    first_said: dict[Needle, int] = {}
     return tuple(
         use
         for request, (seq, entities) in enumerate(zip(index.request_seqs, used, strict=True))
-        for use in _uses_at(index, request, seq, entities, first_said)
+        for use in _uses_at(index, request, seq, entities)
     )
 
 
@@ -76,7 +75,6 @@ def _uses_at(
     request: int,
     seq: int,
     entities: dict[Needle, str],
-    first_said: dict[Needle, int],
 ) -> Iterator[Use]:
     always_shown = index.always_shown(seq)
     boundaries = index.session.recorded_compactions
@@ -89,9 +87,10 @@ def _uses_at(
             continue
         if always_shown is not None and index.is_within(needle, *always_shown):
             continue
-        if needle not in first_said:
-            first_said[needle] = _first_said(index, needle)
-        severity: Severity = "said_once" if first_said[needle] < seq else "re_readable"
+        said_seq = index.first_said(needle)
+        # A tool can be run again, and what an agent passed to one stands in its result or a file.
+        is_said = said_seq is not None and said_seq < seq
+        severity: Severity = "said_once" if is_said else "re_readable"
         yield Use(
             request=request,
             at_seq=seq,
@@ -104,15 +103,3 @@ def _uses_at(
             severity=severity,
             after_recorded_compaction=is_after_boundary,
         )
-
-
-def _first_said(index: SessionIndex, needle: Needle) -> int:
-    """The first event whose own words hold the needle; past the end when only tools showed it.
-
-    A tool can be run again, and what an agent passed to one stands in its result or in a file.
-    """
-    events = index.session.events
-    for seq in index.occurrences(needle):
-        if events[seq - 1].message.role != "tool" and index.is_said(needle, seq):
-            return seq
-    return len(events) + 1

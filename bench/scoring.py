@@ -17,13 +17,13 @@ from bench.history import History
 from bench.observations import Replay
 from bench.scoring_facts import Currency, FactOutcome, judge_fact, prepare_facts
 from bench.scoring_invented import Invention, find_inventions
+from bench.scoring_losses import Loss, worst_losses
 from bench.scoring_survival import Survival, follow, survival
 from bench.scoring_visibility import Visibility
 from bench.session_index import Needle, SessionIndex
 
 OPAQUE_REASON = "opaque native state can't be read"
 NOTHING_MEASURED_REASON = "nothing was measured: no fact, and no use older than 2,000 tokens"
-_MARKS: dict[bool | None, str] = {True: "1", False: "0", None: "?"}
 NO_SPREAD_REASON = "keep_all and empty score the same, so there is nothing to lose"
 
 
@@ -43,18 +43,18 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of one cell. `visible[i]` tells of `uses[i]`: "1" there when needed, "0" not
-    there, "?" unreadable.
+    """The scores of one cell. `visible[i]` says whether `uses[i]` was there when it was needed.
 
     `retained` is over facts (current for updates and negations, present for others); `currencies`
     counts the facts that have a wrong form by what was shown of it. `needed` is over uses older
     than 2,000 tokens, and so are its splits by severity, kind and recorded compaction; the split by
-    age is over all uses. `invented` is over the `written_entities` of all written texts.
+    age is over all uses. `invented` is over the typed entities of all written texts, `inventions`
+    are those hits with their places. `losses` are the worst ones, for people to look at.
     `recovered` needs a reader and is None without one.
     """
 
     facts: tuple[FactOutcome, ...]
-    visible: str
+    visible: tuple[bool | None, ...]
     present: Share
     retained: Share
     currencies: dict[Currency, int]
@@ -67,6 +67,7 @@ class Scores:
     facts_by_kind: dict[str, Share]
     invented: Share
     inventions: tuple[Invention, ...]
+    losses: tuple[Loss, ...]
     survival: tuple[Survival, ...]
     recovered: Share | None = None
 
@@ -98,7 +99,7 @@ def score(
     currencies = [outcome.currency for outcome in outcomes if outcome.currency is not None]
     return Scores(
         facts=outcomes,
-        visible="".join(_MARKS[was_there] for was_there in visible),
+        visible=visible,
         present=_share(outcome.is_present for outcome in outcomes),
         retained=_share(outcome.is_retained for outcome in outcomes),
         currencies={currency: currencies.count(currency) for currency in sorted(set(currencies))},
@@ -122,6 +123,7 @@ def score(
         },
         invented=Share(len(inventions), written_entities),
         inventions=inventions,
+        losses=worst_losses(visibility, facts, outcomes, uses, visible),
         survival=survival(follow(visibility, uses)),
     )
 

@@ -87,6 +87,7 @@ class SessionIndex:
         self._history = History(session.events)
         self._turn_seqs = array("L", (event.seq for event in session.events if event.starts_turn))
         self._located: dict[Needle, array[int]] = {}
+        self._first_said: dict[Needle, int | None] = {}
 
     def locate(self, needles: Iterable[Needle]) -> None:
         """Find all events that hold these needles, in one pass; known ones cost nothing."""
@@ -136,9 +137,23 @@ class SessionIndex:
         position = bisect_left(seqs, seq)
         return seqs[position - 1] if position else None
 
-    def is_said(self, needle: Needle, seq: int) -> bool:
-        """Whether the words of event `seq`, rather than its calls, hold the needle."""
-        return contains(self.texts[seq - 1][: self.said_stops[seq - 1]], needle.key, needle.kind)
+    def first_said(self, needle: Needle) -> int | None:
+        """The first event whose own words hold the needle: neither a tool's nor those of a call."""
+        if needle not in self._first_said:
+            events = self.session.events
+            self._first_said[needle] = next(
+                (
+                    seq
+                    for seq in self.occurrences(needle)
+                    if events[seq - 1].message.role != "tool" and self._is_said(needle, seq)
+                ),
+                None,
+            )
+        return self._first_said[needle]
+
+    def _is_said(self, needle: Needle, seq: int) -> bool:
+        said = self.texts[seq - 1][: self.said_stops[seq - 1]]
+        return contains(said, needle.key, needle.kind)
 
     def newest_turn(self, seq: int) -> int | None:
         """The newest event before `seq` that starts a turn: the request that is being served."""
