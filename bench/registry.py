@@ -13,6 +13,7 @@ import pkgutil
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import cache
 from hashlib import sha256
 from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
@@ -55,13 +56,24 @@ def registered(extra: Iterable[EntryPoint] | None = None) -> dict[str, Registere
     that fails to load, holds something else than strategies, or takes a name that is taken.
     """
     package = importlib.import_module("strategies")
+    if extra is None:
+        return dict(_installed(tuple(package.__path__)))
+    return _found(tuple(package.__path__), extra)
+
+
+@cache
+def _installed(places: tuple[str, ...]) -> dict[str, Registered]:
+    # Every cell of a run makes its strategy from its spec; what is installed doesn't change.
+    return _found(places, entry_points(group=ENTRY_POINT_GROUP))
+
+
+def _found(places: tuple[str, ...], points: Iterable[EntryPoint]) -> dict[str, Registered]:
     found: dict[str, Registered] = {}
-    for module in pkgutil.iter_modules(package.__path__, "strategies."):
+    for module in pkgutil.iter_modules(places, "strategies."):
         loaded = _loaded(f"strategy module {module.name}", module.name)
         for one in _strategies_in(loaded, f"strategy module {module.name}", "built in"):
             _add(found, one)
-    installed = entry_points(group=ENTRY_POINT_GROUP) if extra is None else extra
-    for point in installed:
+    for point in points:
         for one in _strategies_of_plugin(point):
             _add(found, one)
     return found
