@@ -220,7 +220,7 @@ def _stands_alone(text: str, start: int, stop: int) -> bool:
 def _literals(text: str) -> Iterator[Entity]:
     for match in _COMPILED["literal"].finditer(text):
         inside = match[0][1:-1]
-        literal = inside.strip(_AROUND_LITERALS)
+        literal = inside.strip(_AROUND_LITERALS).removesuffix("()")
         if not _ROWS["literal"].length_min <= len(literal) <= LITERAL_LENGTH_MAX:
             continue
         if _CHINESE.search(literal) is None:
