@@ -28,7 +28,6 @@ from bench.strategy import Strategy
 
 ENTRY_POINT_GROUP = "compaction_bench.strategies"
 IMPORT_NAMES: tuple[str, ...] = ("bench", "strategies", "reports")
-CONTROLS: tuple[str, ...] = ("keep_all", "empty")
 
 
 @dataclass(frozen=True, slots=True)
