@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +63,7 @@ def controls(sessions: Iterable[int]) -> list[dict[str, Any]]:
 
 
 def compared(
-    first: list[float | None], second: list[float | None], **fields: Any
+    first: Sequence[float | None], second: Sequence[float | None], **fields: Any
 ) -> list[dict[str, Any]]:
     cells = [cell("head_tail", i, value, **fields) for i, value in enumerate(first)]
     cells += [cell("prune", i, value) for i, value in enumerate(second)]
