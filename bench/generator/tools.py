@@ -1,0 +1,346 @@
+"""The tools of each kind of session: their definitions, and calls with results that fit the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bench.events import ToolDefinition
+from bench.generator import code, pages, records
+from bench.generator.draws import Draw
+from bench.generator.world import Slots, World
+
+Render = Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call to make: what the agent says its target is, and how the result is rendered.
+
+    `render(lines)` gives the result; `line_tokens` is about what one of its lines costs, `style`
+    how a remark is put into it (code, log, json or text). A fixed answer has 0 line tokens.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
+    target: str
+    render: Render
+    line_tokens: int
+    style: str = "text"
+
+
+Maker = Callable[[World, Draw, Slots], Step]
+
+
+def _path(world: World, draw: Draw, slots: Slots) -> str:
+    """The path of this turn, or one that turned up before."""
+    for _ in range(3):
+        earlier = world.earlier("path", draw)
+        is_about = earlier is not None and slots["id_noun"] in earlier
+        if (
+            earlier is not None
+            and earlier.endswith(".py")
+            and draw.chance(0.7 if is_about else 0.2)
+        ):
+            return earlier
+    path = draw.pick((slots["path"], slots["path_b"], slots["test"]))
+    return world.notice("path", path)
+
+
+def _read_file(world: World, draw: Draw, slots: Slots) -> Step:
+    path = _path(world, draw, slots)
+    return Step("read_file", {"path": path}, path,
+                lambda lines: code.file_view(world, path, lines), 11, "code")  # fmt: skip
+
+
+def _read_settings(world: World, draw: Draw, slots: Slots) -> Step:
+    path = world.notice("path", slots["config"])
+    return Step("read_file", {"path": path}, path,
+                lambda lines: code.file_view(world, path, lines), 9, "code")  # fmt: skip
+
+
+def _grep(world: World, draw: Draw, slots: Slots) -> Step:
+    pattern = draw.pick((slots["function"], f"{slots['verb']}_{slots['id_noun']}", slots["error"]))
+    return Step("grep", {"pattern": pattern, "path": world.product}, pattern,
+                lambda lines: code.matches(world, draw, pattern, lines), 27, "text")  # fmt: skip
+
+
+def _run_tests(world: World, draw: Draw, slots: Slots) -> Step:
+    target = draw.pick((slots["test"], slots["test"], f"tests/{slots['test'].split('/')[1]}"))
+    world.notice("path", slots["test"])
+    return Step("run_tests", {"target": target}, target,
+                lambda lines: code.test_run(world, draw, target, lines), 18, "text")  # fmt: skip
+
+
+def _edit_file(world: World, draw: Draw, slots: Slots) -> Step:
+    path = _path(world, draw, slots)
+    lines = code.source_file(world, path, 60).split("\n")
+    start = draw.between(10, max(11, len(lines) - 14))
+    old = lines[start : start + draw.between(3, 9)]
+    new = [line.replace("None", "MISSING").replace("limit", "page_limit") for line in old]
+    new.insert(draw.between(1, len(old)), f"    # {slots.say(draw.pick(world.words.comments))}")
+    arguments = {"path": path, "old_text": "\n".join(old), "new_text": "\n".join(new)}
+    answer = f"{path}: 1 replacement at line {start + 1}, {len(new) - len(old)} line added"
+    if draw.chance(0.5):
+        return Step("edit_file", arguments, path, lambda _: answer, 0)
+    return Step("edit_file", arguments, path,
+                lambda wanted: code.change(world, draw, path, wanted), 13, "text")  # fmt: skip
+
+
+def _shell(world: World, draw: Draw, slots: Slots) -> Step:
+    command = slots.say(
+        draw.pick(
+            (
+                "make build AREA={id_noun} 2>&1 | tail -n {count}",
+                "./scripts/migrate.sh --env {env} --dry-run",
+                "git log --oneline --since {date} -- {path}",
+                "{product}ctl check {config}",
+            )
+        )
+    )
+    return Step("shell", {"command": command}, command,
+                lambda lines: records.build_output(world, draw, lines), 21, "text")  # fmt: skip
+
+
+def _list(world: World, draw: Draw, slots: Slots) -> Step:
+    folder = f"{world.product}/{draw.pick(('core', 'jobs', 'api', 'storage'))}"
+    return Step("list_files", {"path": folder, "recursive": True}, folder,
+                lambda lines: code.listing(world, draw, lines), 23, "text")  # fmt: skip
+
+
+def _diff(world: World, draw: Draw, slots: Slots) -> Step:
+    path = _path(world, draw, slots)
+    return Step("git_diff", {"path": path, "against": slots["branch"]}, path,
+                lambda lines: code.change(world, draw, path, lines), 13, "text")  # fmt: skip
+
+
+def _logs(world: World, draw: Draw, slots: Slots) -> Step:
+    service = draw.pick((slots["service"], slots["service_b"]))
+    arguments: dict[str, Any] = {"service": service, "minutes": draw.between(5, 90)}
+    earlier = world.earlier("id", draw)
+    if earlier is not None and draw.chance(0.3):
+        arguments["contains"] = earlier
+    return Step("query_logs", arguments, service,
+                lambda lines: records.log_lines(world, draw, lines, service), 56, "log")  # fmt: skip
+
+
+def _metrics(world: World, draw: Draw, slots: Slots) -> Step:
+    metric = slots["metric"]
+    return Step("query_metrics", {"metric": metric, "service": slots["service"]}, metric,
+                lambda lines: records.metric_table(world, draw, metric, lines), 34)  # fmt: skip
+
+
+def _traces(world: World, draw: Draw, slots: Slots) -> Step:
+    service = slots["service_b"]
+    return Step("query_traces", {"service": service, "slower_than_ms": draw.between(100, 900)},
+                service, lambda lines: records.traces(world, draw, lines), 19)  # fmt: skip
+
+
+def _kubectl(world: World, draw: Draw, slots: Slots) -> Step:
+    command = f"get pods -n {world.product} -l region={slots['region']} -o wide"
+    return Step("kubectl", {"command": command}, command,
+                lambda lines: records.pod_listing(world, draw, lines), 42)  # fmt: skip
+
+
+def _alert(world: World, draw: Draw, slots: Slots) -> Step:
+    name = f"{slots['service']}_{slots['metric']}_high"
+    return Step("get_alert", {"name": name}, name,
+                lambda lines: records.alert(world, draw, lines), 15, "json")  # fmt: skip
+
+
+def _runbook(world: World, draw: Draw, slots: Slots) -> Step:
+    service = slots["service"]
+    return Step("read_runbook", {"service": service}, service,
+                lambda lines: pages.article(world, draw, service, lines), 80)  # fmt: skip
+
+
+def _query(world: World, draw: Draw, slots: Slots) -> Step:
+    table = draw.pick((slots["table"], slots["table_b"]))
+    query = slots.say(
+        draw.pick(
+            (
+                "select created_at::date as day, region, {column}, {column_b}, count(*) as rows "
+                "from {target} where created_at >= '{date}' group by 1, 2, 3, 4 order by 1",
+                "select day, region, {column}, rows from {target} where region <> '{region}' "
+                "and {column_b} is not null order by rows desc limit {count}",
+                "with recent as (select * from {target} where created_at >= '{date}') "
+                "select day, region, {column}, count(*) as rows from recent group by 1, 2, 3",
+            )
+        ).replace("{target}", table)
+    )
+    return Step("run_query", {"sql": query}, table,
+                lambda lines: records.query_result(world, draw, table, lines), 30)  # fmt: skip
+
+
+def _describe(world: World, draw: Draw, slots: Slots) -> Step:
+    table = draw.pick((slots["table"], slots["table_b"]))
+    return Step("describe_table", {"table": table}, table,
+                lambda lines: records.table_description(world, draw, table, lines), 37)  # fmt: skip
+
+
+def _script(world: World, draw: Draw, slots: Slots) -> Step:
+    path = world.notice("path", f"analysis/{slots['id_noun']}/{slots['verb']}_{slots['column']}.py")
+    arguments = {"path": path, "since": slots["date"], "region": slots["region"]}
+    return Step("run_script", arguments, path,
+                lambda lines: records.query_result(world, draw, slots["table"], lines), 30)  # fmt: skip
+
+
+def _customer(world: World, draw: Draw, slots: Slots) -> Step:
+    customer = world.notice("id", slots["customer"])
+    return Step("find_customer", {"customer": customer}, customer,
+                lambda lines: records.customer_record(world, draw, customer, lines), 13, "json")  # fmt: skip
+
+
+def _orders(world: World, draw: Draw, slots: Slots) -> Step:
+    customer = slots["customer"]
+    return Step("get_orders", {"customer": customer, "since": slots["date"]}, customer,
+                lambda lines: records.order_records(world, draw, lines), 9, "json")  # fmt: skip
+
+
+def _case(world: World, draw: Draw, slots: Slots) -> Step:
+    earlier = world.earlier("id", draw)
+    case = earlier if earlier and earlier.startswith("CASE") else slots["case"]
+    return Step("read_case", {"case": case}, case,
+                lambda lines: pages.thread(world, draw, lines), 65)  # fmt: skip
+
+
+def _help(world: World, draw: Draw, slots: Slots) -> Step:
+    subject = slots["noun"]
+    return Step("search_help", {"query": subject, "limit": draw.between(1, 4)}, subject,
+                lambda lines: pages.article(world, draw, subject, lines), 80)  # fmt: skip
+
+
+def _note(world: World, draw: Draw, slots: Slots) -> Step:
+    text = slots.say(draw.pick(world.words.message_sentences))
+    return Step("add_note", {"case": slots["case"], "text": text}, slots["case"],
+                lambda _: f"{slots['case']}: note {draw.digits(4)} saved", 0)  # fmt: skip
+
+
+def _search(world: World, draw: Draw, slots: Slots) -> Step:
+    query = f"{slots['city']} {slots.say(draw.pick(world.words.kinds['chat'].plan))}"
+    return Step("web_search", {"query": query}, slots["city"],
+                lambda lines: pages.search_results(world, draw, query, lines), 85)  # fmt: skip
+
+
+def _open(world: World, draw: Draw, slots: Slots) -> Step:
+    address = world.earlier("path", draw)
+    if address is None or not address.startswith("http"):
+        address = world.notice("path", f"https://{pages.place_slug(draw)}.example/{draw.digits(4)}")
+    title = f"{pages.place_name(world, draw)}, {slots['city']}"
+    return Step("open_page", {"url": address}, address,
+                lambda lines: pages.page(world, draw, title, lines), 38)  # fmt: skip
+
+
+def _read_note(world: World, draw: Draw, slots: Slots) -> Step:
+    name = f"{slots['city']}-{slots['date']}.md"
+    return Step("read_note", {"name": name}, name,
+                lambda lines: pages.thread(world, draw, lines), 65)  # fmt: skip
+
+
+def _save_note(world: World, draw: Draw, slots: Slots) -> Step:
+    text = slots.say(draw.pick(world.words.kinds["chat"].plan))
+    return Step("save_note", {"text": text}, slots["city"], lambda _: "saved", 0)
+
+
+# Makers with their weights, by kind of session; update_plan is made by the assembling.
+MAKERS: dict[str, tuple[tuple[Maker, float], ...]] = {
+    "coding": (
+        (_read_file, 5), (_grep, 3), (_run_tests, 2.5), (_edit_file, 2.5), (_shell, 1.2),
+        (_diff, 1), (_list, 0.6), (_read_settings, 0.7),
+    ),
+    "incident": (
+        (_logs, 5), (_metrics, 2.5), (_traces, 1.8), (_kubectl, 1.8), (_alert, 1), (_runbook, 1),
+        (_read_settings, 1),
+    ),
+    "analysis": (
+        (_query, 5), (_describe, 1.6), (_script, 2), (_read_file, 1.2), (_list, 0.8),
+    ),
+    "support": (
+        (_customer, 2.2), (_orders, 2.5), (_case, 2.5), (_help, 2), (_query, 0.7), (_note, 1),
+    ),
+    "chat": ((_search, 2.5), (_open, 4), (_read_note, 1), (_save_note, 0.7)),
+}  # fmt: skip
+
+_DESCRIPTIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "read_file": ("Read a text file of the repository.", {"path": "string"}),
+    "grep": ("Search files for a pattern.", {"pattern": "string", "path": "string"}),
+    "run_tests": ("Run a test file or folder.", {"target": "string"}),
+    "edit_file": (
+        "Replace one piece of text in a file.",
+        {"path": "string", "old_text": "string", "new_text": "string"},
+    ),
+    "shell": ("Run a command and return what it prints.", {"command": "string"}),
+    "list_files": ("List a folder.", {"path": "string", "recursive": "boolean"}),
+    "git_diff": ("Show a file's changes.", {"path": "string", "against": "string"}),
+    "query_logs": (
+        "Read log lines of a service.",
+        {"service": "string", "minutes": "integer", "contains": "string"},
+    ),
+    "query_metrics": ("Read a time series.", {"metric": "string", "service": "string"}),
+    "query_traces": ("Find slow spans.", {"service": "string", "slower_than_ms": "integer"}),
+    "kubectl": ("Ask the cluster, reading only.", {"command": "string"}),
+    "get_alert": ("Read an alert and its history.", {"name": "string"}),
+    "read_runbook": ("Read the runbook of a service.", {"service": "string"}),
+    "run_query": ("Run a query on the warehouse, reading only.", {"sql": "string"}),
+    "describe_table": ("Describe the columns of a table.", {"table": "string"}),
+    "run_script": (
+        "Run an analysis script.", {"path": "string", "since": "string", "region": "string"},
+    ),
+    "find_customer": ("Open a customer's record.", {"customer": "string"}),
+    "get_orders": ("List a customer's orders.", {"customer": "string", "since": "string"}),
+    "read_case": ("Read all messages of a case.", {"case": "string"}),
+    "search_help": ("Search the help articles.", {"query": "string", "limit": "integer"}),
+    "add_note": ("Add a note to a case.", {"case": "string", "text": "string"}),
+    "web_search": ("Search the web.", {"query": "string"}),
+    "open_page": ("Open a web page as text.", {"url": "string"}),
+    "read_note": ("Read one of the user's notes.", {"name": "string"}),
+    "save_note": ("Save a note for the user.", {"text": "string"}),
+}  # fmt: skip
+
+_TOOLS_OF: dict[str, tuple[str, ...]] = {
+    "coding": ("read_file", "grep", "run_tests", "edit_file", "shell", "list_files", "git_diff"),
+    "incident": (
+        "query_logs", "query_metrics", "query_traces", "kubectl", "get_alert", "read_runbook",
+        "read_file",
+    ),
+    "analysis": ("run_query", "describe_table", "run_script", "read_file", "list_files"),
+    "support": (
+        "find_customer", "get_orders", "read_case", "search_help", "run_query", "add_note",
+    ),
+    "chat": ("web_search", "open_page", "read_note", "save_note"),
+}  # fmt: skip
+
+_PLAN = ToolDefinition(
+    "update_plan",
+    "Replace the plan: every step with its status.",
+    {
+        "type": "object",
+        "properties": {
+            "plan": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "step": {"type": "string"},
+                        "status": {"enum": ["pending", "in_progress", "completed"]},
+                    },
+                    "required": ["step", "status"],
+                },
+            }
+        },
+        "required": ["plan"],
+    },
+)
+
+
+def tool_definitions(kind: str) -> tuple[ToolDefinition, ...]:
+    """The tools that a session of this kind offers."""
+    found = []
+    for name in _TOOLS_OF[kind]:
+        description, parameters = _DESCRIPTIONS[name]
+        required = [name for name in parameters if name not in ("contains", "recursive")]
+        properties = {name: {"type": kind_of_value} for name, kind_of_value in parameters.items()}
+        schema = {"type": "object", "properties": properties, "required": required}
+        found.append(ToolDefinition(name, description, schema))
+    return (*found, _PLAN)

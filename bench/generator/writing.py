@@ -1,0 +1,121 @@
+"""Corpora on disk: one JSONL file a session, the facts beside them, checksums.
+
+Sessions are written while they are made, so a session may be longer than memory. The lines are
+those of `bench.formats.own`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.events import Event, Session
+from bench.facts import Fact
+from bench.formats.own import write_session
+from bench.generator.assembling import Assembly, Distractor
+from bench.generator.sessions import (
+    FACTS_DEFAULT,
+    KINDS,
+    LANGUAGES,
+    Recipe,
+    assembly,
+    session_shell,
+)
+
+FACTS_FILE = "facts.jsonl"
+DISTRACTORS_FILE = "distractors.jsonl"
+CHECKSUMS_FILE = "SHA256SUMS"
+
+# Every session comes to about 60,000 tokens (o200k_base); the number of events makes that up.
+BUNDLED: tuple[Recipe, ...] = ()
+
+
+def write_corpus(
+    folder: Path,
+    sessions: int,
+    events: int,
+    seed: int,
+    kinds: Sequence[str] = KINDS,
+    languages: Sequence[str] = LANGUAGES,
+    facts_wanted: int = FACTS_DEFAULT,
+) -> tuple[Path, ...]:
+    """Write `sessions` sessions of `events` events each, kinds and languages in turn.
+
+    Returns the session files. Raises ValueError for an unknown kind or language or too few events.
+    """
+    pairs = [(kind, language) for language in languages for kind in kinds]
+    recipes = [
+        Recipe(*pairs[number % len(pairs)], events=events, seed=seed + number)
+        for number in range(sessions)
+    ]
+    return _write(folder, recipes, facts_wanted)
+
+
+def regenerate_bundled(folder: Path) -> tuple[Path, ...]:
+    """Write the bundled corpus anew, byte for byte; its card (README.md) is written by people."""
+    return _write(folder, BUNDLED, FACTS_DEFAULT)
+
+
+def _write(folder: Path, recipes: Iterable[Recipe], facts_wanted: int) -> tuple[Path, ...]:
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    facts: list[dict[str, Any]] = []
+    distractors: list[dict[str, Any]] = []
+    for recipe in recipes:
+        making = assembly(recipe, facts_wanted)
+        path = folder / f"{recipe.name}.jsonl"
+        _write_stream(path, session_shell(recipe, making), making)
+        facts += [fact_row(fact) for fact in making.facts()]
+        distractors += [_distractor_row(recipe.name, one) for one in making.distractors()]
+        written.append(path)
+    _write_rows(folder / FACTS_FILE, facts)
+    _write_rows(folder / DISTRACTORS_FILE, distractors)
+    listed = sorted([*written, folder / FACTS_FILE, folder / DISTRACTORS_FILE])
+    sums = "".join(f"{_sha256(path)}  {path.name}\n" for path in listed)
+    (folder / CHECKSUMS_FILE).write_bytes(sums.encode("ascii"))
+    return tuple(written)
+
+
+def _write_stream(path: Path, shell: Session, making: Assembly) -> None:
+    header = io.StringIO()
+    write_session(shell, header)
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.write(header.getvalue())
+        for event in making:
+            stream.write(json.dumps(_event_row(event), ensure_ascii=False))
+            stream.write("\n")
+
+
+def _event_row(event: Event) -> dict[str, Any]:
+    message = event.message
+    row: dict[str, Any] = {"type": "event", "seq": event.seq, "role": message.role}
+    if message.text:
+        row["text"] = message.text
+    if message.calls:
+        row["calls"] = [asdict(call) for call in message.calls]
+    if message.call_id is not None:
+        row["call_id"] = message.call_id
+    return {**row, "timestamp": event.timestamp}
+
+
+def fact_row(fact: Fact) -> dict[str, Any]:
+    """A fact as a line of `facts.jsonl` has it."""
+    return asdict(fact)
+
+
+def _distractor_row(session: str, distractor: Distractor) -> dict[str, Any]:
+    return {"session": session, **asdict(distractor)}
+
+
+def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_bytes(text.encode("utf-8"))
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
