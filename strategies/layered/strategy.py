@@ -63,12 +63,11 @@ class Layered:
     A tool result over `result_tokens_max` may be shortened, none = min(2048, window / 16) (F10).
     A summary gets at most `summary_tokens_max` tokens, none = min(4096, window / 16).
     Up to `segments_max` segments stand side by side before they are merged into one (F6).
-    The `mode` is segments, or resummarise: each compaction rewrites the whole summary.
+    The `mode` is segments, or resummarise (each compaction rewrites the whole summary).
     A plan that failed for good is left alone after `suppress_after` failures (F11.2).
     The `compactor` is text, or native where the provider has one, with text to fall back on (F7).
     An `overflow` is told by the provider's error classes or, as the original does, by substrings.
-    With `as_original` its oddities are kept too: dead calls block, finish words are two (see
-    DIVERGENCES).
+    With `as_original` the original's oddities are kept, as DIVERGENCES lists them.
     The summariser's `prompt` may be another, none = prompts/layered_append.md and layered_merge.md.
 
     Source: the runtime Foya (freesoulcode/foya), context compaction; spec section F.
