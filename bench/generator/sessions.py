@@ -12,7 +12,7 @@ from bench.generator.tools import tool_definitions
 from bench.generator.vocabulary import Words
 
 KINDS: tuple[str, ...] = ("coding", "incident", "analysis", "support", "chat")
-LANGUAGES: tuple[str, ...] = ("en",)
+LANGUAGES: tuple[str, ...] = ("en", "zh")
 FACTS_DEFAULT = 20
 
 _EVENTS_PER_FACT_MIN = 6

@@ -1,4 +1,4 @@
-"""The tools of each kind of session: their definitions, and calls with results that fit the turn."""
+"""The tools of each kind of session: definitions, and calls with results that fit the turn."""
 
 from __future__ import annotations
 
@@ -37,12 +37,9 @@ def _path(world: World, draw: Draw, slots: Slots) -> str:
     """The path of this turn, or one that turned up before."""
     for _ in range(3):
         earlier = world.earlier("path", draw)
-        is_about = earlier is not None and slots["id_noun"] in earlier
-        if (
-            earlier is not None
-            and earlier.endswith(".py")
-            and draw.chance(0.7 if is_about else 0.2)
-        ):
+        if earlier is None or not earlier.endswith(".py"):
+            continue
+        if draw.chance(0.7 if slots["id_noun"] in earlier else 0.2):
             return earlier
     path = draw.pick((slots["path"], slots["path_b"], slots["test"]))
     return world.notice("path", path)
@@ -50,27 +47,51 @@ def _path(world: World, draw: Draw, slots: Slots) -> str:
 
 def _read_file(world: World, draw: Draw, slots: Slots) -> Step:
     path = _path(world, draw, slots)
-    return Step("read_file", {"path": path}, path,
-                lambda lines: code.file_view(world, path, lines), 11, "code")  # fmt: skip
+    return Step(
+        "read_file",
+        {"path": path},
+        path,
+        lambda lines: code.file_view(world, path, lines),
+        11,
+        "code",
+    )
 
 
 def _read_settings(world: World, draw: Draw, slots: Slots) -> Step:
     path = world.notice("path", slots["config"])
-    return Step("read_file", {"path": path}, path,
-                lambda lines: code.file_view(world, path, lines), 9, "code")  # fmt: skip
+    return Step(
+        "read_file",
+        {"path": path},
+        path,
+        lambda lines: code.file_view(world, path, lines),
+        9,
+        "code",
+    )
 
 
 def _grep(world: World, draw: Draw, slots: Slots) -> Step:
     pattern = draw.pick((slots["function"], f"{slots['verb']}_{slots['id_noun']}", slots["error"]))
-    return Step("grep", {"pattern": pattern, "path": world.product}, pattern,
-                lambda lines: code.matches(world, draw, pattern, lines), 27, "text")  # fmt: skip
+    return Step(
+        "grep",
+        {"pattern": pattern, "path": world.product},
+        pattern,
+        lambda lines: code.matches(world, draw, pattern, lines),
+        27,
+        "text",
+    )
 
 
 def _run_tests(world: World, draw: Draw, slots: Slots) -> Step:
     target = draw.pick((slots["test"], slots["test"], f"tests/{slots['test'].split('/')[1]}"))
     world.notice("path", slots["test"])
-    return Step("run_tests", {"target": target}, target,
-                lambda lines: code.test_run(world, draw, target, lines), 18, "text")  # fmt: skip
+    return Step(
+        "run_tests",
+        {"target": target},
+        target,
+        lambda lines: code.test_run(world, draw, target, lines),
+        18,
+        "text",
+    )
 
 
 def _edit_file(world: World, draw: Draw, slots: Slots) -> Step:
@@ -84,8 +105,14 @@ def _edit_file(world: World, draw: Draw, slots: Slots) -> Step:
     answer = f"{path}: 1 replacement at line {start + 1}, {len(new) - len(old)} line added"
     if draw.chance(0.5):
         return Step("edit_file", arguments, path, lambda _: answer, 0)
-    return Step("edit_file", arguments, path,
-                lambda wanted: code.change(world, draw, path, wanted), 13, "text")  # fmt: skip
+    return Step(
+        "edit_file",
+        arguments,
+        path,
+        lambda wanted: code.change(world, draw, path, wanted),
+        13,
+        "text",
+    )
 
 
 def _shell(world: World, draw: Draw, slots: Slots) -> Step:
@@ -99,20 +126,38 @@ def _shell(world: World, draw: Draw, slots: Slots) -> Step:
             )
         )
     )
-    return Step("shell", {"command": command}, command,
-                lambda lines: records.build_output(world, draw, lines), 21, "text")  # fmt: skip
+    return Step(
+        "shell",
+        {"command": command},
+        command,
+        lambda lines: records.build_output(world, draw, lines),
+        21,
+        "text",
+    )
 
 
 def _list(world: World, draw: Draw, slots: Slots) -> Step:
     folder = f"{world.product}/{draw.pick(('core', 'jobs', 'api', 'storage'))}"
-    return Step("list_files", {"path": folder, "recursive": True}, folder,
-                lambda lines: code.listing(world, draw, lines), 23, "text")  # fmt: skip
+    return Step(
+        "list_files",
+        {"path": folder, "recursive": True},
+        folder,
+        lambda lines: code.listing(world, draw, lines),
+        23,
+        "text",
+    )
 
 
 def _diff(world: World, draw: Draw, slots: Slots) -> Step:
     path = _path(world, draw, slots)
-    return Step("git_diff", {"path": path, "against": slots["branch"]}, path,
-                lambda lines: code.change(world, draw, path, lines), 13, "text")  # fmt: skip
+    return Step(
+        "git_diff",
+        {"path": path, "against": slots["branch"]},
+        path,
+        lambda lines: code.change(world, draw, path, lines),
+        13,
+        "text",
+    )
 
 
 def _logs(world: World, draw: Draw, slots: Slots) -> Step:
@@ -121,38 +166,70 @@ def _logs(world: World, draw: Draw, slots: Slots) -> Step:
     earlier = world.earlier("id", draw)
     if earlier is not None and draw.chance(0.3):
         arguments["contains"] = earlier
-    return Step("query_logs", arguments, service,
-                lambda lines: records.log_lines(world, draw, lines, service), 56, "log")  # fmt: skip
+    return Step(
+        "query_logs",
+        arguments,
+        service,
+        lambda lines: records.log_lines(world, draw, lines, service),
+        56,
+        "log",
+    )
 
 
 def _metrics(world: World, draw: Draw, slots: Slots) -> Step:
     metric = slots["metric"]
-    return Step("query_metrics", {"metric": metric, "service": slots["service"]}, metric,
-                lambda lines: records.metric_table(world, draw, metric, lines), 34)  # fmt: skip
+    return Step(
+        "query_metrics",
+        {"metric": metric, "service": slots["service"]},
+        metric,
+        lambda lines: records.metric_table(world, draw, metric, lines),
+        34,
+    )
 
 
 def _traces(world: World, draw: Draw, slots: Slots) -> Step:
     service = slots["service_b"]
-    return Step("query_traces", {"service": service, "slower_than_ms": draw.between(100, 900)},
-                service, lambda lines: records.traces(world, draw, lines), 19)  # fmt: skip
+    return Step(
+        "query_traces",
+        {"service": service, "slower_than_ms": draw.between(100, 900)},
+        service,
+        lambda lines: records.traces(world, draw, lines),
+        19,
+    )
 
 
 def _kubectl(world: World, draw: Draw, slots: Slots) -> Step:
     command = f"get pods -n {world.product} -l region={slots['region']} -o wide"
-    return Step("kubectl", {"command": command}, command,
-                lambda lines: records.pod_listing(world, draw, lines), 42)  # fmt: skip
+    return Step(
+        "kubectl",
+        {"command": command},
+        command,
+        lambda lines: records.pod_listing(world, draw, lines),
+        42,
+    )
 
 
 def _alert(world: World, draw: Draw, slots: Slots) -> Step:
     name = f"{slots['service']}_{slots['metric']}_high"
-    return Step("get_alert", {"name": name}, name,
-                lambda lines: records.alert(world, draw, lines), 15, "json")  # fmt: skip
+    return Step(
+        "get_alert",
+        {"name": name},
+        name,
+        lambda lines: records.alert(world, draw, lines),
+        15,
+        "json",
+    )
 
 
 def _runbook(world: World, draw: Draw, slots: Slots) -> Step:
     service = slots["service"]
-    return Step("read_runbook", {"service": service}, service,
-                lambda lines: pages.article(world, draw, service, lines), 80)  # fmt: skip
+    return Step(
+        "read_runbook",
+        {"service": service},
+        service,
+        lambda lines: pages.article(world, draw, service, lines),
+        80,
+    )
 
 
 def _query(world: World, draw: Draw, slots: Slots) -> Step:
@@ -169,58 +246,101 @@ def _query(world: World, draw: Draw, slots: Slots) -> Step:
             )
         ).replace("{target}", table)
     )
-    return Step("run_query", {"sql": query}, table,
-                lambda lines: records.query_result(world, draw, table, lines), 30)  # fmt: skip
+    return Step(
+        "run_query",
+        {"sql": query},
+        table,
+        lambda lines: records.query_result(world, draw, table, lines),
+        30,
+    )
 
 
 def _describe(world: World, draw: Draw, slots: Slots) -> Step:
     table = draw.pick((slots["table"], slots["table_b"]))
-    return Step("describe_table", {"table": table}, table,
-                lambda lines: records.table_description(world, draw, table, lines), 37)  # fmt: skip
+    return Step(
+        "describe_table",
+        {"table": table},
+        table,
+        lambda lines: records.table_description(world, draw, table, lines),
+        37,
+    )
 
 
 def _script(world: World, draw: Draw, slots: Slots) -> Step:
     path = world.notice("path", f"analysis/{slots['id_noun']}/{slots['verb']}_{slots['column']}.py")
     arguments = {"path": path, "since": slots["date"], "region": slots["region"]}
-    return Step("run_script", arguments, path,
-                lambda lines: records.query_result(world, draw, slots["table"], lines), 30)  # fmt: skip
+    return Step(
+        "run_script",
+        arguments,
+        path,
+        lambda lines: records.query_result(world, draw, slots["table"], lines),
+        30,
+    )
 
 
 def _customer(world: World, draw: Draw, slots: Slots) -> Step:
     customer = world.notice("id", slots["customer"])
-    return Step("find_customer", {"customer": customer}, customer,
-                lambda lines: records.customer_record(world, draw, customer, lines), 13, "json")  # fmt: skip
+    return Step(
+        "find_customer",
+        {"customer": customer},
+        customer,
+        lambda lines: records.customer_record(world, draw, customer, lines),
+        13,
+        "json",
+    )
 
 
 def _orders(world: World, draw: Draw, slots: Slots) -> Step:
     customer = slots["customer"]
-    return Step("get_orders", {"customer": customer, "since": slots["date"]}, customer,
-                lambda lines: records.order_records(world, draw, lines), 9, "json")  # fmt: skip
+    return Step(
+        "get_orders",
+        {"customer": customer, "since": slots["date"]},
+        customer,
+        lambda lines: records.order_records(world, draw, lines),
+        9,
+        "json",
+    )
 
 
 def _case(world: World, draw: Draw, slots: Slots) -> Step:
     earlier = world.earlier("id", draw)
     case = earlier if earlier and earlier.startswith("CASE") else slots["case"]
-    return Step("read_case", {"case": case}, case,
-                lambda lines: pages.thread(world, draw, lines), 65)  # fmt: skip
+    return Step(
+        "read_case", {"case": case}, case, lambda lines: pages.thread(world, draw, lines), 65
+    )
 
 
 def _help(world: World, draw: Draw, slots: Slots) -> Step:
     subject = slots["noun"]
-    return Step("search_help", {"query": subject, "limit": draw.between(1, 4)}, subject,
-                lambda lines: pages.article(world, draw, subject, lines), 80)  # fmt: skip
+    return Step(
+        "search_help",
+        {"query": subject, "limit": draw.between(1, 4)},
+        subject,
+        lambda lines: pages.article(world, draw, subject, lines),
+        80,
+    )
 
 
 def _note(world: World, draw: Draw, slots: Slots) -> Step:
     text = slots.say(draw.pick(world.words.message_sentences))
-    return Step("add_note", {"case": slots["case"], "text": text}, slots["case"],
-                lambda _: f"{slots['case']}: note {draw.digits(4)} saved", 0)  # fmt: skip
+    return Step(
+        "add_note",
+        {"case": slots["case"], "text": text},
+        slots["case"],
+        lambda _: f"{slots['case']}: note {draw.digits(4)} saved",
+        0,
+    )
 
 
 def _search(world: World, draw: Draw, slots: Slots) -> Step:
     query = f"{slots['city']} {slots.say(draw.pick(world.words.kinds['chat'].plan))}"
-    return Step("web_search", {"query": query}, slots["city"],
-                lambda lines: pages.search_results(world, draw, query, lines), 85)  # fmt: skip
+    return Step(
+        "web_search",
+        {"query": query},
+        slots["city"],
+        lambda lines: pages.search_results(world, draw, query, lines),
+        85,
+    )
 
 
 def _open(world: World, draw: Draw, slots: Slots) -> Step:
@@ -228,14 +348,20 @@ def _open(world: World, draw: Draw, slots: Slots) -> Step:
     if address is None or not address.startswith("http"):
         address = world.notice("path", f"https://{pages.place_slug(draw)}.example/{draw.digits(4)}")
     title = f"{pages.place_name(world, draw)}, {slots['city']}"
-    return Step("open_page", {"url": address}, address,
-                lambda lines: pages.page(world, draw, title, lines), 38)  # fmt: skip
+    return Step(
+        "open_page",
+        {"url": address},
+        address,
+        lambda lines: pages.page(world, draw, title, lines),
+        38,
+    )
 
 
 def _read_note(world: World, draw: Draw, slots: Slots) -> Step:
     name = f"{slots['city']}-{slots['date']}.md"
-    return Step("read_note", {"name": name}, name,
-                lambda lines: pages.thread(world, draw, lines), 65)  # fmt: skip
+    return Step(
+        "read_note", {"name": name}, name, lambda lines: pages.thread(world, draw, lines), 65
+    )
 
 
 def _save_note(world: World, draw: Draw, slots: Slots) -> Step:
