@@ -60,7 +60,7 @@ _IN_DATES = ("-", "年", ":")
 _FIGURE_KINDS = ("datetime", "number")
 _BEFORE_COMMAND = re.compile(BEFORE_COMMAND_PATTERN)
 _BEFORE_COMMAND_LENGTH = 24
-_PLAIN_WORD = re.compile(rf"[{LETTERS}]?[a-z\u00df-\u00ff]*|\d+")
+_PLAIN_WORD = re.compile(rf"(?!Makefile|Dockerfile)[{LETTERS}]?[a-z\u00df-\u00ff]*|\d+")
 _INNER_SPLIT = re.compile(r"\.\.+|@")
 _RECEIVER = re.compile(r"(?:self|this)\.(?=\w)")
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
