@@ -24,7 +24,9 @@ def working_session() -> Session:
         Message("tool", "src/tide.py src/quay.py", call_id="a"),
         Message("assistant", FILLER),
         "Now fix src/quay.py.",
-        call("edit", '{"path": "src/tide.py", "new": "retry_limit in base/root.py"}', "src/quay.py"),
+        call(
+            "edit", '{"path": "src/tide.py", "new": "retry_limit in base/root.py"}', "src/quay.py"
+        ),
     )
 
 
@@ -77,7 +79,12 @@ def test_a_use_counts_once_a_message() -> None:
 
 
 def test_chinese_sessions_have_uses() -> None:
-    session = session_of("请把超时改成4500毫秒，见src/潮汐.py和src/tide.py。", "好", "继续", "我把src/tide.py改成4500毫秒")
+    session = session_of(
+        "请把超时改成4500毫秒，见src/潮汐.py和src/tide.py。",
+        "好",
+        "继续",
+        "我把src/tide.py改成4500毫秒",
+    )
     assert {use.key for use in find_uses(SessionIndex(session))} >= {"src/tide.py", "4500 ms"}
 
 

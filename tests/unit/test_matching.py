@@ -129,7 +129,9 @@ def test_normalising_twice_changes_nothing_more(text: str) -> None:
 WORDS = st.text(alphabet="abcXYZ019_./-中文", min_size=1, max_size=12)
 
 
-@given(WORDS, st.sampled_from(ENTITY_KINDS), st.sampled_from(("{}", "see {} now", "（{}）", "{}。")))
+@given(
+    WORDS, st.sampled_from(ENTITY_KINDS), st.sampled_from(("{}", "see {} now", "（{}）", "{}。"))
+)
 def test_a_value_is_found_in_itself(value: str, kind: str, frame: str) -> None:
     key = key_of(value, kind)
     if key and normalise(value) == value and not value[0] in ".-~" and not value[-1] in ".-/":

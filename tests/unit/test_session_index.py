@@ -20,7 +20,9 @@ def needle(value: str, kind: str) -> Needle:
 
 
 def test_escapes_of_arguments_are_decoded() -> None:
-    arguments = '{"path": "a/b.py", "text": "one\\n\\"two\\" \\u4e2d", "n": 7, "deep": [{"k": "v"}]}'
+    arguments = (
+        '{"path": "a/b.py", "text": "one\\n\\"two\\" \\u4e2d", "n": 7, "deep": [{"k": "v"}]}'
+    )
     assert arguments_text(arguments) == 'a/b.py\none\n"two" 中\n7\nv'
     assert arguments_text(arguments, with_names=True).endswith("7\nk\nv")
 
@@ -33,7 +35,9 @@ def test_arguments_that_are_no_json_are_read_as_they_are() -> None:
 
 
 def test_names_of_tools_are_visible_but_not_used() -> None:
-    message = Message("assistant", "Let me look.", (ToolCall("1", "read_file", '{"path": "a.py"}'),))
+    message = Message(
+        "assistant", "Let me look.", (ToolCall("1", "read_file", '{"path": "a.py"}'),)
+    )
     assert visible_text(message) == "Let me look.\nread_file\na.py"
     assert used_text(message) == "Let me look.\na.py"
 
