@@ -74,6 +74,8 @@ def detect(sample: Sample) -> str | None:
             marks = [key for key in ("uuid", "parentUuid", "sessionId") if key in record]
             if len(marks) >= 2:
                 return f"a record of type {kind!r} with message, {' and '.join(marks)}"
+        if "isSidechain" in record and "sessionId" in record and "uuid" in record:
+            return "a record with isSidechain, sessionId and uuid"
         if kind == "file-history-snapshot" and "snapshot" in record:
             return "a file-history-snapshot record"
         if kind == "summary" and "leafUuid" in record:
@@ -188,6 +190,9 @@ class _Reader:
         timestamp = seconds(record.get("timestamp"))
         if record.get("isCompactSummary"):
             self._summary(chain, flatten(content)[0], where)
+            return
+        if record.get("isVisibleInTranscriptOnly"):
+            chain.builder.log.add("transcript_only", where, "shown to people only; left out")
             return
         is_meta = bool(record.get("isMeta")) or _is_injected(content)
         if isinstance(content, list):

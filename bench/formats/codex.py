@@ -48,7 +48,7 @@ _RESULT_TYPES = frozenset(
         "tool_result",
     }
 )
-_BARE_TYPES = _CALL_TYPES | _RESULT_TYPES | {"reasoning"}
+_BARE_TYPES = _CALL_TYPES | _RESULT_TYPES
 _SILENT_TYPES = frozenset({"turn_context", "world_state", "inter_agent_communication_metadata"})
 _INJECTED_STARTS = (
     "<environment_context>",
@@ -71,7 +71,7 @@ def detect(sample: Sample) -> str | None:
     for record in sample.records:
         if kind_of(record) in _LINE_TYPES and isinstance(record.get("payload"), dict):
             return f"a line of type {record['type']!r} with payload"
-        if kind_of(record) in _BARE_TYPES and ("call_id" in record or "summary" in record):
+        if kind_of(record) in _BARE_TYPES and "call_id" in record:
             return f"a bare response item of type {record['type']!r}"
         if record.get("type") == "message" and _has_part_types(record.get("content")):
             return "a bare response item of type 'message'"

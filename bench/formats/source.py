@@ -24,6 +24,7 @@ REPAIRS_KEPT_PER_KIND_MAX = 200
 
 _SAMPLE_LINES_MAX = 64
 _SAMPLE_BYTES_MAX = 1_000_000
+_PROBE_BYTES = 65_536
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _REPLACEMENT = "\ufffd"
 
@@ -285,11 +286,12 @@ class Source:
             logs = [RepairLog() for _ in lines]
             values = [_decoded(line, log) for line, log in zip(lines, logs, strict=True)]
             records = [record for record in map(as_record, values) if record is not None]
-            is_single = is_whole and sum(1 for line in lines if _stripped(line)) == 1
+            told = sum(1 for line in lines if _stripped(line))
+            is_single = is_whole and told == 1
             starts_like_json = head.lstrip()[:1] in (b"{", b"[")
             is_document = starts_like_json and (
                 (is_single and any(isinstance(value, (dict, list)) for value in values))
-                or (not records and not is_single)
+                or (2 * len(records) < told and not is_single)
             )
             if not is_document:
                 return Sample(self.path, head, tuple(records), is_document=False)
@@ -306,10 +308,12 @@ class Source:
         )
 
     def _whole_document(self, lines: list[bytes], stream: IO[bytes]) -> Any:
-        raw = b"".join(lines) + stream.read()
-        raw = raw.strip()
+        raw = (b"".join(lines) + stream.read()).strip()
+        log = RepairLog()
         try:
-            return decode_json(raw, self.log, "document")
+            document = decode_json(raw, log, "document")
+            self.log = log
+            return document
         except DamagedJson as damage:
             self.document_problem = damage.what
             salvaged = _salvaged_items(raw)
@@ -336,6 +340,9 @@ def _first_lines(stream: IO[bytes]) -> tuple[list[bytes], bool]:
     """The first lines, and whether the file ends with them."""
     lines: list[bytes] = []
     size = 0
+    if not _may_be_text(stream.read(_PROBE_BYTES)):
+        return lines, False
+    stream.seek(0)
     while len(lines) < _SAMPLE_LINES_MAX and size < _SAMPLE_BYTES_MAX:
         line = stream.readline()
         if not line:
@@ -349,6 +356,12 @@ def _first_lines(stream: IO[bytes]) -> tuple[list[bytes], bool]:
         return lines, True
     lines[-1:] = [lines[-1], rest + stream.readline()]
     return lines, False
+
+
+def _may_be_text(start: bytes) -> bool:
+    # A film has no line feeds: reading its first line would read all of it.
+    is_json = start.removeprefix(_BYTE_ORDER_MARK).lstrip(b" \t\r\n\0")[:1] in (b"{", b"[")
+    return is_json or b"\n" in start or len(start) < _PROBE_BYTES
 
 
 def _decoded(line: bytes, log: RepairLog) -> Any:
