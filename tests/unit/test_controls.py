@@ -45,6 +45,10 @@ def test_empty_keeps_the_request_after_an_answer_that_nobody_answered() -> None:
     assert positions_sent("user: one", "assistant: a", "assistant: b") == [[1], [1]]
 
 
+def test_empty_drops_even_what_its_estimate_holds_for_nothing() -> None:
+    assert positions_sent("user: one", "assistant: ", "assistant: z") == [[1], [1]]
+
+
 def test_empty_shows_the_newest_group_where_nobody_asked_anything() -> None:
     assert positions_sent("call a", "result a: x", "call b", "result b: y", "assistant: z") == (
         [[], [1, 2], [3, 4]]

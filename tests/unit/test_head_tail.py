@@ -314,6 +314,15 @@ def test_z12_tokens_of_the_summariser_count_even_when_its_summary_is_useless() -
     assert tried.ask_output_tokens > 100
 
 
+def test_z12_a_paid_summary_that_changes_nothing_is_recorded() -> None:
+    run = Run(replace(ZERO, preserve_last=2), 2_000)
+    run.say("user: go", *steps(1, 1), *steps(2, 2, size=1_800))
+    assert run.prepare() == ("nothing", "accepted")
+    run.engine.begin_turn()
+    assert run.prepare() == ("nothing", "rejected")
+    assert [tried.asked for tried in run.engine.compactions] == [1, 1]
+
+
 def test_z13_the_cut_walks_back_to_an_assistant_message() -> None:
     run = Run(replace(ZERO, preserve_last=2), 2_000)
     run.say(
@@ -343,9 +352,10 @@ def test_h4_the_current_request_stays_right_behind_the_summary() -> None:
 
 
 def test_h4_nothing_is_asked_where_the_middle_is_the_current_request_alone() -> None:
-    run = Run(HeadTail(preserve_last=2), 100)
-    run.say("user: go", *steps(1, 1, size=100))
-    assert run.prepare() == ("nothing", "nothing")
+    for strategy, outcome in ((HeadTail(preserve_last=2), "nothing"), (ZERO, "accepted")):
+        run = Run(replace(strategy, preserve_last=2), 1_000)
+        run.say("user: " + "abcd" * 300, *steps(1, 1, size=600))
+        assert run.prepare() == ("nothing", outcome)
 
 
 def test_h4_presets_of_the_original_waive_the_request_and_say_why() -> None:

@@ -24,7 +24,7 @@ from strategies.head_tail.overflow import is_overflow, text_classes
         ("abc", 0, 0),
         ("abcd", 1, 1),
         ("a b c d ", 1, 2),
-        ("\t\n\x0b\x0c\r ", 0, 1),
+        ("\t\n\x0b\x0c\r " * 4, 0, 6),
         ("\u00a0\u00a0", 1, 0),
         ("\u3000\x1c\x1f\u200b", 2, 1),
         ("你好世界", 3, 1),

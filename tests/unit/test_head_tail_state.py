@@ -94,6 +94,8 @@ def test_z5_a_carried_plan_serves_until_there_is_a_newer_one() -> None:
     summary = summary_message("s", [plan({"content": "carried"})])
     assert state_of(summary, plan()) == {"plan": "- [pending] carried"}
     assert state_of(summary, plan({"content": "own"})) == {"plan": "- [pending] own"}
+    newer = summary_message("s", [plan({"content": "newer"})])
+    assert state_of(summary, newer, summary_message("s", [])) == {"plan": "- [pending] newer"}
 
 
 def test_z5_skills_are_joined_by_id_newest_body_at_the_first_place() -> None:

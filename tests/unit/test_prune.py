@@ -1,5 +1,7 @@
 """Pruning of stale tool results (Z7), as pure rule and as the strategy `prune`."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,6 +168,12 @@ def test_prune_searches_again_only_after_growth() -> None:
         raise AssertionError("no model is asked")
 
     assert Prune().compact(view, budget, ask) is None  # type: ignore[arg-type]
+    assert Prune().compact(view, replace(budget, trigger="provider"), ask)  # type: ignore[arg-type]
+    for event in long_run(5).events[2:]:
+        history.append(replace(event, seq=len(history) + 1))
+    prepared = engine.prepare(view.advance(), 0)
+    assert prepared.outcomes == ("accepted",)
+    assert prepared.lasting.memory is None
 
 
 @pytest.mark.parametrize("parameters", [{"threshold": 0.0}, {"protect": -1}, {"min_body": -1}])
