@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bench.events import Event, Role, Session
-from bench.history import History
-from bench.session_index import group_span
+from bench.session_index import group_span, group_starts
 
 CANARIES_PER_ROLE = 2
 _ROLES: tuple[Role, ...] = ("user", "assistant", "tool")
@@ -66,7 +65,7 @@ def _candidates(session: Session) -> list[Event]:
     last_answer = answers[-1]
     turns = [event.seq for event in session.events[: last_answer - 1] if event.starts_turn]
     newest = turns[-1] if turns else last_answer - 1
-    first, last = group_span(History(session.events), newest, last_answer) if newest else (0, 0)
+    first, last = group_span(group_starts(session), newest, last_answer) if newest else (0, 0)
     return [
         event
         for event in session.events[: last_answer - 1]

@@ -75,8 +75,8 @@ def test_kinds_of_what_is_found(text: str, kinds: list[str]) -> None:
 
 def test_every_kind_has_a_case_above() -> None:
     text = (
-        'https://x.org/a a@x.org 2026-01-05 412 abc1234 v1.2 a/b.py TypeError retry_limit "two words"'
-        "\ngit push origin main"
+        "https://x.org/a a@x.org 2026-01-05 412 abc1234 v1.2 a/b.py TypeError retry_limit"
+        ' "two words"\ngit push origin main'
     )
     assert {kind for kind, _ in found(text)} == {row.kind for row in ENTITY_TYPES}
 

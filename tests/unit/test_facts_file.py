@@ -1,4 +1,4 @@
-"""`facts.jsonl`: what is written is read back, and a wrong row is named with what would be right."""
+"""`facts.jsonl`: what is written is read back, a wrong row is named with what would be right."""
 
 from __future__ import annotations
 

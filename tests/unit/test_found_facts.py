@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -97,7 +98,7 @@ def test_age_bands(tokens: int, name: str) -> None:
 
 
 def test_age_bands_leave_no_gap() -> None:
-    for before, after in zip(AGE_BANDS, AGE_BANDS[1:], strict=False):
+    for before, after in pairwise(AGE_BANDS):
         assert before.tokens_max == after.tokens_min
     with pytest.raises(ValueError, match="expected 0 or more"):
         age_band(-1)
