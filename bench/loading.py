@@ -129,7 +129,7 @@ def _read_file(path: Path, chosen: Format | None) -> Iterator[Session | Rejected
 
 def _unrecognised(source: Source) -> str:
     tried = ", ".join(candidate.NAME for candidate in formats())
-    if not source.sample.head.strip():
+    if source.sample.is_empty:
         return "empty file"
     if source.document_problem:
         return f"damaged JSON ({source.document_problem}); formats tried: {tried}"

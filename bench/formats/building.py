@@ -29,7 +29,8 @@ from bench.events import (
     ToolDefinition,
 )
 from bench.formats.content import as_json, flatten, text_of
-from bench.formats.source import RepairLog, Source
+from bench.formats.decoding import RepairLog
+from bench.formats.source import Source
 
 
 @dataclass(slots=True, eq=False)

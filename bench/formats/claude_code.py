@@ -18,7 +18,7 @@ from bench.events import Session
 from bench.formats.building import CompactionDraft, Draft, SessionBuilder, seconds, whole
 from bench.formats.chat import add_blocks, add_usage
 from bench.formats.claude_code_prompts import compaction_calls, is_same_summary, owner_of
-from bench.formats.content import flatten, kind_of, text_of
+from bench.formats.content import as_json, flatten, kind_of, text_of
 from bench.formats.source import Record, Sample, Source
 
 NAME = "claude-code"
@@ -150,23 +150,23 @@ class _Reader:
             self.unknown_types[kind] = self.unknown_types.get(kind, 0) + 1
 
     def _is_repeated(self, uuid: str, record: Record, number: int) -> bool:
+        is_lines = self.source.sample.shape == "lines"
         first = self.seen.get(uuid)
         if first is None:
-            self.seen[uuid] = (number, self.source.offset)
+            # Lines can be read again, so that only the few that are repeated have to be compared.
+            self.seen[uuid] = (number, self.source.offset if is_lines else hash(_says(record)))
             return False
-        earlier = self.source.record_at(*first)
-        where = self.source.where(number)
-        if isinstance(earlier, dict) and _says(earlier) == _says(record):
-            self.source.log.add(
-                "repeated_record", where, f"the same as record {first[0]}; left out"
-            )
-            return True
-        self.source.log.add(
-            "repeated_uuid",
-            where,
-            f"uuid {uuid} stood in record {first[0]} with other content; kept",
-        )
-        return False
+        if is_lines:
+            earlier = self.source.line_at(first[1])
+            is_same = isinstance(earlier, dict) and _says(earlier) == _says(record)
+        else:
+            is_same = first[1] == hash(_says(record))
+        if is_same:
+            kind, what = "repeated_record", f"the same as record {first[0]}; left out"
+        else:
+            kind, what = "repeated_uuid", f"uuid {uuid} stood in record {first[0]}, other content"
+        self.source.log.add(kind, self.source.where(number), what)
+        return is_same
 
     def _chain(self, record: Record) -> _Chain:
         agent = record.get("agentId")
@@ -326,8 +326,8 @@ class _Reader:
             yield _marked(session, is_cut or _starts_full(session))
 
 
-def _says(record: Record) -> tuple[Any, ...]:
-    return tuple(record.get(key) for key in ("type", "subtype", "message", "compactMetadata"))
+def _says(record: Record) -> str:
+    return as_json([record.get(key) for key in ("type", "subtype", "message", "compactMetadata")])
 
 
 def _is_injected(content: Any) -> bool:

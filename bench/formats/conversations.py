@@ -63,7 +63,7 @@ def read_conversations(source: Source, format_name: str) -> Iterator[Session]:
     """The sessions of one file, in the order in which they begin."""
     lone = SessionBuilder(source.name)
     waiting: list[_Conversation] = []
-    is_single = source.sample.is_document and not isinstance(source.sample.document, list)
+    is_single = source.sample.shape == "object"
     for number, record in source.records():
         messages = messages_in(record)
         if messages is None:

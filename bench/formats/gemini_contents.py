@@ -49,7 +49,7 @@ def _contents(record: Record) -> list[Any]:
 def read(source: Source) -> Iterator[Session]:
     """One session for lone contents, one for every object with a list of them."""
     lone = SessionBuilder(source.name)
-    is_single = source.sample.is_document and not isinstance(source.sample.document, list)
+    is_single = source.sample.shape == "object"
     for number, record in source.records():
         where = source.where(number)
         if _is_content(record):

@@ -9,145 +9,22 @@ message per line are the same thing to a format.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, Literal, TypeAlias
 
-from bench.events import Repair
+from bench.formats.decoding import DamagedJson, ListItems, RepairLog, decode_json
 
 Record: TypeAlias = dict[str, Any]
+Shape: TypeAlias = Literal["lines", "list", "object"]
 
-REPAIRS_KEPT_PER_KIND_MAX = 200
-"""So many repairs of one kind are listed one by one; further ones are summed up in one line."""
-
-_SAMPLE_LINES_MAX = 64
+_SAMPLE_RECORDS_MAX = 64
 _SAMPLE_BYTES_MAX = 1_000_000
 _PROBE_BYTES = 65_536
+_BLANK = b" \t\r\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_REPLACEMENT = "\ufffd"
-
-
-class DamagedJson(Exception):
-    """Bytes that are no JSON: the kind of damage and one sentence about it."""
-
-    def __init__(self, kind: str, what: str) -> None:
-        super().__init__(what)
-        self.kind = kind
-        self.what = what
-
-
-class RepairLog:
-    """Repairs in order, with a bound on how many of one kind are kept."""
-
-    __slots__ = ("_counts", "_repairs")
-
-    def __init__(self) -> None:
-        self._repairs: list[Repair] = []
-        self._counts: dict[str, int] = {}
-
-    def add(self, kind: str, where: str, what: str) -> None:
-        """Note one repair."""
-        count = self._counts[kind] = self._counts.get(kind, 0) + 1
-        if count <= REPAIRS_KEPT_PER_KIND_MAX:
-            self._repairs.append(Repair(kind, where, what))
-
-    def take(self) -> tuple[Repair, ...]:
-        """Everything noted since the last call; what went over the bound is one line per kind."""
-        surplus = [
-            Repair(kind, "further places", f"{count - REPAIRS_KEPT_PER_KIND_MAX} more of this kind")
-            for kind, count in self._counts.items()
-            if count > REPAIRS_KEPT_PER_KIND_MAX
-        ]
-        taken = (*self._repairs, *surplus)
-        self._repairs, self._counts = [], {}
-        return taken
-
-
-class _Constants:
-    """Counts NaN and Infinity while a line is decoded: JSON has no such values."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, _name: str) -> None:
-        self.count += 1
-
-
-_constants = _Constants()
-_scan_strictly = json.JSONDecoder(parse_constant=_constants).raw_decode
-_decode_leniently = json.JSONDecoder(parse_constant=_constants, strict=False).decode
-_scan_leniently = json.JSONDecoder(parse_constant=_constants, strict=False).raw_decode
-
-
-def decode_json(raw: bytes, log: RepairLog, where: str) -> Any:
-    """The JSON value in `raw`; what had to be put right goes into `log`.
-
-    Raises DamagedJson when there is no value in it.
-    """
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        text = raw.decode("utf-8", errors="replace")
-        log.add("invalid_utf8", where, "bytes that are no UTF-8 became U+FFFD")
-    _constants.count = 0
-    try:
-        value, end = _scan_strictly(text, 0)
-        if end != len(text) and not text[end:].isspace():
-            raise ValueError("more text after the JSON value")
-    except RecursionError:
-        raise DamagedJson("too_deep", "JSON nested too deeply to be read") from None
-    except ValueError:
-        value = _decode_damaged(text.strip(), log, where)
-    if _constants.count:
-        log.add("not_a_number", where, f"{_constants.count} NaN or Infinity became null")
-    if b"\\u" in raw and ("\\ud" in text or "\\uD" in text):
-        try:
-            value, replaced = _without_lone_surrogates(value)
-        except RecursionError:
-            raise DamagedJson("too_deep", "JSON nested too deeply to be read") from None
-        if replaced:
-            log.add("lone_surrogate", where, f"{replaced} lone surrogates became U+FFFD")
-    return value
-
-
-def _decode_damaged(text: str, log: RepairLog, where: str) -> Any:
-    without_nul = text.replace("\0", "")
-    if not without_nul.strip():
-        raise DamagedJson("nul_bytes", "nothing but NUL bytes")
-    try:
-        value = _decode_leniently(without_nul)
-    except (ValueError, RecursionError) as error:
-        kind = "bad_line" if len(without_nul) == len(text) else "nul_bytes"
-        raise DamagedJson(kind, f"no JSON: {error}") from None
-    if len(without_nul) != len(text):
-        log.add("nul_bytes", where, f"{len(text) - len(without_nul)} NUL bytes removed")
-    else:
-        log.add("control_character", where, "raw control characters inside a JSON string kept")
-    return value
-
-
-def _without_lone_surrogates(value: Any) -> tuple[Any, int]:
-    if isinstance(value, str):
-        if value.isascii():
-            return value, 0
-        alone = sum("\ud800" <= character <= "\udfff" for character in value)
-        if not alone:
-            return value, 0
-        return "".join(_REPLACEMENT if "\ud800" <= c <= "\udfff" else c for c in value), alone
-    if isinstance(value, list):
-        pairs = [_without_lone_surrogates(item) for item in value]
-        return [item for item, _ in pairs], sum(count for _, count in pairs)
-    if isinstance(value, dict):
-        total = 0
-        cleaned = {}
-        for key, item in value.items():
-            clean_key, in_key = _without_lone_surrogates(key)
-            cleaned[clean_key], in_item = _without_lone_surrogates(item)
-            total += in_key + in_item
-        return cleaned, total
-    return value, 0
 
 
 def as_record(value: Any) -> Record | None:
@@ -163,15 +40,14 @@ def as_record(value: Any) -> Record | None:
 class Sample:
     """The beginning of a file, as much as a format needs to recognise its own.
 
-    `records` are the first objects, the items of the document when the file is one JSON document
-    (`is_document`); `document` is that whole document. `head` are the first bytes.
+    `shape`: one record per line, one JSON list of records, or one JSON object. `records` are the
+    first ones. `is_empty` is true when there is nothing but white space.
     """
 
     path: Path
-    head: bytes
     records: tuple[Record, ...]
-    is_document: bool
-    document: Any = None
+    shape: Shape = "lines"
+    is_empty: bool = False
 
 
 class Source:
@@ -190,8 +66,10 @@ class Source:
         self.lines_skipped = 0
         self.offset = 0
         """Byte offset of the line that was read last."""
-        self._skipped_taken = 0
         self.document_problem: str | None = None
+        """Why the file is no JSON document although it begins like one."""
+        self._object: Record | None = None
+        self._skipped_taken = 0
         self.sample = self._take_sample()
 
     @property
@@ -201,13 +79,13 @@ class Source:
 
     def where(self, number: int) -> str:
         """How people find record `number` again."""
-        return f"item {number}" if self.sample.is_document else f"line {number}"
+        return f"line {number}" if self.sample.shape == "lines" else f"item {number}"
 
     def skip(self, number: int, kind: str, what: str) -> None:
         """Count a record that can't be used, and say why."""
         self.lines_skipped += 1
         place = self.where(number)
-        if not self.sample.is_document:
+        if self.sample.shape == "lines":
             place += f", byte {self.offset}"
         self.log.add(kind, place, what)
 
@@ -219,22 +97,21 @@ class Source:
 
     def records(self) -> Iterator[tuple[int, Record]]:
         """Every usable record with its number, counted from 1."""
-        if self.sample.is_document:
-            yield from self._document_records()
+        if self._object is not None:
+            self.lines_total = self.lines_read = 1
+            yield 1, self._object
             return
         with self.path.open("rb") as stream:
-            yield from self._line_records(stream)
+            if self.sample.shape == "list":
+                yield from self._list_records(stream)
+            else:
+                yield from self._line_records(stream)
 
-    def record_at(self, number: int, offset: int) -> Any:
-        """A record that was read before, by its number and byte offset; None when it is gone."""
-        if self.sample.is_document:
-            return _items_of(self.sample.document)[number - 1]
+    def line_at(self, offset: int) -> Any:
+        """The record of the line at a byte offset; None when it is no JSON any more."""
         with self.path.open("rb") as stream:
             stream.seek(offset)
-            try:
-                return decode_json(_stripped(stream.readline()), RepairLog(), "")
-            except DamagedJson:
-                return None
+            return _decoded(stream.readline(), RepairLog())
 
     def _line_records(self, stream: IO[bytes]) -> Iterator[tuple[int, Record]]:
         position = 0
@@ -244,7 +121,7 @@ class Source:
             self.lines_total += 1
             raw = line
             if not line.startswith(b"{"):  # Most lines do, and copying them would cost time.
-                raw = _stripped(line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line)
+                raw = (line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line).strip(_BLANK)
                 if not raw:
                     self.lines_blank += 1
                     continue
@@ -268,8 +145,8 @@ class Source:
             self.lines_read += 1
             yield number, record
 
-    def _document_records(self) -> Iterator[tuple[int, Record]]:
-        items = _items_of(self.sample.document)
+    def _list_records(self, stream: IO[bytes]) -> Iterator[tuple[int, Record]]:
+        items = ListItems(stream, self.log)
         for number, item in enumerate(items, 1):
             self.lines_total += 1
             record = as_record(item)
@@ -278,114 +155,83 @@ class Source:
                 continue
             self.lines_read += 1
             yield number, record
+        if items.problem is not None:
+            self.lines_total += 1
+            self.skip(self.lines_total, "torn_tail", f"the list breaks off: {items.problem}")
 
     def _take_sample(self) -> Sample:
         with self.path.open("rb") as stream:
+            start = stream.read(_PROBE_BYTES)
+            is_empty = len(start) < _PROBE_BYTES and not start.strip(_BLANK)
+            begins = start.removeprefix(_BYTE_ORDER_MARK).lstrip(_BLANK + b"\0")[:1]
+            # A film has no line feeds: reading its first line would read all of it.
+            if begins not in (b"{", b"[") and b"\n" not in start and len(start) == _PROBE_BYTES:
+                return Sample(self.path, ())
+            stream.seek(0)
+            if begins == b"[" and _is_one_list(stream):
+                stream.seek(0)
+                items = islice(ListItems(stream, RepairLog()), _SAMPLE_RECORDS_MAX)
+                found = tuple(record for record in map(as_record, items) if record is not None)
+                if found:
+                    return Sample(self.path, found, "list")
+            stream.seek(0)
             lines, is_whole = _first_lines(stream)
-            head = b"".join(lines)[:4096]
-            logs = [RepairLog() for _ in lines]
-            values = [_decoded(line, log) for line, log in zip(lines, logs, strict=True)]
-            records = [record for record in map(as_record, values) if record is not None]
-            told = sum(1 for line in lines if _stripped(line))
-            is_single = is_whole and told == 1
-            starts_like_json = head.lstrip()[:1] in (b"{", b"[")
-            is_document = starts_like_json and (
-                (is_single and any(isinstance(value, (dict, list)) for value in values))
-                or (2 * len(records) < told and not is_single)
-            )
-            if not is_document:
-                return Sample(self.path, head, tuple(records), is_document=False)
-            if is_single:
-                position = next(i for i, value in enumerate(values) if value is not None)
-                document, self.log = values[position], logs[position]
-            else:
-                document = self._whole_document(lines, stream)
-        if document is None:
-            return Sample(self.path, head, tuple(records), is_document=False)
-        found = [record for record in map(as_record, _items_of(document)) if record is not None]
-        return Sample(
-            self.path, head, tuple(found[:_SAMPLE_LINES_MAX]), is_document=True, document=document
-        )
+            told = [line for line in lines if line.strip(_BLANK)]
+            log = RepairLog()
+            values = (as_record(_decoded(line, log)) for line in told)
+            found = tuple(record for record in values if record is not None)
+            if begins == b"{" and is_whole and len(told) == len(found) == 1:
+                self._object, self.log = found[0], log
+            elif begins == b"{" and 2 * len(found) < len(told):
+                self._object = self._whole_object(lines, stream)
+            if self._object is not None:
+                return Sample(self.path, (self._object,), "object")
+            return Sample(self.path, found, "lines", is_empty)
 
-    def _whole_document(self, lines: list[bytes], stream: IO[bytes]) -> Any:
-        raw = (b"".join(lines) + stream.read()).strip()
+    def _whole_object(self, lines: list[bytes], stream: IO[bytes]) -> Record | None:
         log = RepairLog()
         try:
-            document = decode_json(raw, log, "document")
-            self.log = log
-            return document
+            value = decode_json((b"".join(lines) + stream.read()).strip(_BLANK), log, "document")
         except DamagedJson as damage:
             self.document_problem = damage.what
-            salvaged = _salvaged_items(raw)
-            if salvaged:
-                self.lines_skipped += 1
-                self.lines_total += 1
-                self.log.add(
-                    "torn_tail",
-                    f"item {len(salvaged) + 1}",
-                    f"the list is cut off there: {damage.what}",
-                )
-            return salvaged
+            return None
+        self.log = log
+        return as_record(value)
 
 
-def _stripped(line: bytes) -> bytes:
-    return line.strip(b" \t\r\n")
-
-
-def _items_of(document: Any) -> list[Any]:
-    return document if isinstance(document, list) else [document]
+def _is_one_list(stream: IO[bytes]) -> bool:
+    """True for one list in the whole file, False when each line is a list of its own."""
+    last = b""
+    while chunk := stream.read(_SAMPLE_BYTES_MAX):
+        before, line_feed, after = chunk.partition(b"\n")
+        last = before.rstrip(_BLANK)[-1:] or last
+        if line_feed:
+            while not after.strip(_BLANK) and (more := stream.read(_SAMPLE_BYTES_MAX)):
+                after = more
+            follows = after.lstrip(_BLANK)[:1]
+            return last != b"]" or follows in (b"", b",", b"]")
+    return True
 
 
 def _first_lines(stream: IO[bytes]) -> tuple[list[bytes], bool]:
     """The first lines, and whether the file ends with them."""
     lines: list[bytes] = []
     size = 0
-    if not _may_be_text(stream.read(_PROBE_BYTES)):
-        return lines, False
-    stream.seek(0)
-    while len(lines) < _SAMPLE_LINES_MAX and size < _SAMPLE_BYTES_MAX:
+    while len(lines) < _SAMPLE_RECORDS_MAX and size < _SAMPLE_BYTES_MAX:
         line = stream.readline()
         if not line:
             return lines, True
-        if not lines:
-            line = line.removeprefix(_BYTE_ORDER_MARK)
-        lines.append(line)
+        lines.append(line if lines else line.removeprefix(_BYTE_ORDER_MARK))
         size += len(line)
-    rest = stream.read(1)
-    if not rest:
-        return lines, True
-    lines[-1:] = [lines[-1], rest + stream.readline()]
-    return lines, False
-
-
-def _may_be_text(start: bytes) -> bool:
-    # A film has no line feeds: reading its first line would read all of it.
-    is_json = start.removeprefix(_BYTE_ORDER_MARK).lstrip(b" \t\r\n\0")[:1] in (b"{", b"[")
-    return is_json or b"\n" in start or len(start) < _PROBE_BYTES
+    rest = stream.readline()
+    return ([*lines, rest], False) if rest else (lines, True)
 
 
 def _decoded(line: bytes, log: RepairLog) -> Any:
-    raw = _stripped(line)
+    raw = line.strip(_BLANK)
     if not raw or raw.startswith((b"//", b"#")):
         return None
     try:
         return decode_json(raw, log, "document")
     except DamagedJson:
         return None
-
-
-def _salvaged_items(raw: bytes) -> list[Any] | None:
-    """The complete items at the start of a JSON list that breaks off; None when there are none."""
-    text = raw.decode("utf-8", errors="replace")
-    if not text.startswith("["):
-        return None
-    items = []
-    position = 1
-    try:
-        while True:
-            while position < len(text) and text[position] in " \t\r\n,":
-                position += 1
-            item, position = _scan_leniently(text, position)
-            items.append(_without_lone_surrogates(item)[0])
-    except (ValueError, RecursionError, IndexError):
-        return items or None

@@ -40,7 +40,7 @@ def _conversation(record: Record) -> list[Any]:
 
 def read(source: Source) -> Iterator[Session]:
     """One session for every trajectory in the file."""
-    is_single = source.sample.is_document and not isinstance(source.sample.document, list)
+    is_single = source.sample.shape == "object"
     for number, record in source.records():
         place = "" if is_single else f"{source.where(number)}, "
         name = source.name.removesuffix(".traj")

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from bench.events import Session
 from bench.formats import detected, formats
 from bench.formats.own import session_to_bytes
-from bench.formats.source import REPAIRS_KEPT_PER_KIND_MAX, Source
+from bench.formats.decoding import REPAIRS_KEPT_PER_KIND_MAX
+from bench.formats.source import Source
 from bench.loading import load_sessions
 from tests.generators import sessions
 from tests.written_files import only_session, repair_kinds, told, write_lines
@@ -106,7 +107,7 @@ def read_fully(path: Path) -> None:
         list(candidate.read(source))
         read = source.lines_read + source.lines_blank + source.lines_skipped
         assert read == source.lines_total
-        if not source.sample.is_document:
+        if source.sample.shape == "lines":
             lines = path.read_bytes().split(b"\n")
             assert source.lines_total == len(lines) - (lines[-1] == b"")
 
