@@ -285,7 +285,7 @@ class Engine:
         # A paid try that changed nothing is one that didn't shrink: its tokens count (Z12).
         if candidate.items == view.items and not is_paid:
             return "nothing", "nothing changed", ()
-        broken = violations(candidate, self._waived)
+        broken = violations(candidate, self._waived, on_the_wire=False)
         if broken:
             return "rejected", broken[0], broken
         if stage.must_shrink and self._units(candidate) >= self._units(view):

@@ -84,9 +84,7 @@ def results_of(run: Run) -> Results:
     """Everything that a finished (or interrupted) run has to say."""
     cells = tuple(cell_row(stored) for stored in run.cells())
     clusters = {
-        session.id: cluster
-        for session in run.sessions()
-        if (cluster := run.session(session.id).cluster) is not None
+        session.id: session.cluster for session in run.sessions() if session.cluster is not None
     }
     found = verdict(cells, canaries=run.canaries(), clusters=clusters)
     warnings = (*run.warnings(), *found.warnings)

@@ -16,6 +16,9 @@ from bench.wire.rendering import Rendered, WireCall, WireMessage
 
 Payload: TypeAlias = dict[str, Any]
 
+# NaN and infinities are no JSON; written as words they stay readable and harmless.
+_DECODER = json.JSONDecoder(parse_constant=str)
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -37,7 +40,7 @@ def _provenance(message: WireMessage) -> Payload:
 def _arguments_object(call: WireCall) -> Payload:
     """The arguments as an object; text that is no JSON object is carried under one key."""
     try:
-        value = json.loads(call.arguments or "{}", parse_constant=str)
+        value = _DECODER.decode(call.arguments or "{}")
     except (ValueError, RecursionError):
         return {"_raw": call.arguments}
     return value if isinstance(value, dict) else {"_raw": call.arguments}
