@@ -47,6 +47,7 @@ from strategies.layered.summary import InvalidSummary, check_ending, validated
 FailureKind = Literal[
     "nothing_to_compact",
     "suppressed",
+    "denied",
     "unavailable",
     "overflow",
     "invalid_summary",
@@ -132,19 +133,22 @@ def compact_history(
     accepted_seq: int | None = None,
     ask_native: AskNative | None = None,
     parent_id: str | None = None,
+    veto: Callable[[Plan], str] = lambda planned: "",
 ) -> tuple[Checkpoint, Progress]:
     """Plan, summarise, check: the checkpoint to commit, or CompactionFailed.
 
     `previous` is the verified checkpoint that the plan builds on; `parent_id` names another one
     that stands now, when the plan can't build on it (native state). When a request overflows, one
     retreat to `accepted_seq` is tried, if that is smaller (F9.2). `ask` None means that no model
-    can be asked.
+    can be asked. `veto` is a runtime's say before anything is paid for: a reason, or nothing.
     """
     progress = Progress(failures)
     try:
         planned = plan(span, phase, previous, segments_max=settings.segments_max)
     except Refused as refused:
         raise CompactionFailed("nothing_to_compact", refused.reason, progress) from refused
+    if reason := veto(planned):
+        raise CompactionFailed("denied", reason, progress)
     if ask is None:
         raise CompactionFailed("unavailable", "context compaction unavailable", progress)
     parent = previous.checkpoint_id if previous is not None else ""
