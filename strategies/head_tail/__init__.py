@@ -1,7 +1,10 @@
 """Head/tail summary, the strategy `head_tail`: the oldest middle becomes one labelled message.
 
 Before that, and often instead of it, stale tool results are pruned for free (Z7). The presets carry
-the constants that the original had at two times, whatever the window.
+the constants that the original had at two times, whatever the window: `zero_seed` is that program,
+`zero_now` shares estimate, boundary, stale pruning, overflow texts and budget rules with its later
+form, whose further features (superseded reads, calibration, a condensed transcript for the
+summariser, task state) it doesn't have.
 """
 
 from __future__ import annotations

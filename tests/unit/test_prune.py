@@ -13,6 +13,7 @@ from bench.models import OfflineModel
 from bench.projection import Projection, Shortened
 from bench.providers.simulated import SimulatedProvider
 from bench.replay import replay
+from bench.strategy import Budget
 from strategies.head_tail.estimate import text_tokens_by_bytes
 from strategies.head_tail.prune import PruneLimits, limits_for_window, placeholder, stale_bodies
 from strategies.prune import Prune
@@ -162,7 +163,13 @@ def test_prune_searches_again_only_after_growth() -> None:
     view = engine.prepare(Projection.whole(history), 0).lasting
     size = engine.size(view)
     assert view.memory == {"search_from_tokens": size + max(100 // 8, size // 50)}
-    budget = engine._budget(view, engine.policy.stages[0], "budget", 1)
+    budget = Budget(
+        window=1_000,
+        threshold_tokens=engine.threshold,
+        size_tokens=size,
+        trigger="budget",
+        stage="prune",
+    )
 
     def ask(*_: object, **__: object) -> None:
         raise AssertionError("no model is asked")
