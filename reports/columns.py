@@ -1,0 +1,133 @@
+"""The columns of the summary table, the same in the page, in Markdown and in a terminal.
+
+Captions and meanings come from the metric definitions of `bench`, so that they are said once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bench.metrics import metric
+from reports import numbers
+from reports.frames import RETRY_KINDS
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`value` is what is sorted by, `text` what is shown; `short` heads narrow tables.
+
+    `better` is "higher", "lower" or "neither", `meaning` one sentence.
+    """
+
+    name: str
+    caption: str
+    short: str
+    meaning: str
+    better: str
+    value: Callable[[Row], Any]
+    text: Callable[[Row], str]
+
+
+def _of_metric(name: str, short: str, show: Callable[[Any], str]) -> Column:
+    known = metric(name)
+    return Column(
+        name,
+        known.caption,
+        short,
+        known.meaning,
+        known.better,
+        lambda row: row[name],
+        lambda row: show(row[name]),
+    )
+
+
+def kept(row: Row) -> str:
+    """Retention with its interval."""
+    if numbers.is_missing(row["retention"]):
+        return numbers.MISSING
+    interval = numbers.interval(row["retention_low"], row["retention_high"])
+    shown = numbers.share(row["retention"])
+    return shown if interval == numbers.MISSING else f"{shown} {interval}"
+
+
+def retries(row: Row) -> float:
+    """All second tries of a row together; suppressed attempts were never made."""
+    return sum(row[kind] for kind in RETRY_KINDS if kind != "suppressed" and row[kind] == row[kind])
+
+
+def _fired(row: Row) -> str:
+    if row["is_control"]:
+        return numbers.MISSING
+    return f"{row['fired']} of {row['sessions_total']}"
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column(
+        "retention",
+        metric("retention").caption,
+        "kept",
+        metric("retention").meaning + " In brackets the 95% interval over sessions.",
+        "higher",
+        lambda row: row["retention"],
+        kept,
+    ),
+    _of_metric("retention_said_once", "said once", numbers.share),
+    _of_metric("retention_re_readable", "re-readable", numbers.share),
+    _of_metric("retention_needed", "needed", numbers.share),
+    _of_metric("stale", "stale", numbers.share),
+    _of_metric("invented", "invented", numbers.share),
+    _of_metric("tokens_saved", "saved", numbers.share),
+    _of_metric("cost_ratio", "cost", numbers.ratio),
+    Column(
+        "fired",
+        "Fired",
+        "fired",
+        "Sessions in which a compaction was accepted, of all sessions. Where a strategy never "
+        "fired it isn't scored.",
+        "neither",
+        lambda row: row["fired"],
+        _fired,
+    ),
+    _of_metric("compactions", "compactions", lambda value: numbers.count(round(value, 1))
+               if not numbers.is_missing(value) else numbers.MISSING),
+    Column(
+        "retries",
+        "Retries",
+        "retries",
+        "Second tries of every kind: overflow recoveries, repairs, re-plans and transport.",
+        "lower",
+        retries,
+        lambda row: numbers.count(retries(row)),
+    ),
+    Column(
+        "stopped",
+        "Stopped",
+        "stopped",
+        "Replays that ended early because a request couldn't be made to fit; what came after "
+        "counts as lost.",
+        "lower",
+        lambda row: row["stopped"],
+        lambda row: numbers.count(row["stopped"]),
+    ),
+    _of_metric("invalid_projections", "invalid", numbers.count),
+)  # fmt: skip
+COLUMN: dict[str, Column] = {column.name: column for column in COLUMNS}
+
+
+def name_of(row: Row, *, is_multiple: bool) -> str:
+    """What a row is called; window and model are said where there are several."""
+    from reports.style import label
+
+    text = label(row["strategy"], 60)
+    if is_multiple:
+        text += f" · {label(row['window_asked'], 12)} · {label(row['model'], 24)}"
+    return text
+
+
+def has_several(rows: list[Row]) -> bool:
+    """Whether rows differ in window or model, not only in the strategy."""
+    return len({(row["window_asked"], row["model"]) for row in rows}) > 1

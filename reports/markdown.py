@@ -1,0 +1,126 @@
+"""`report.md`, for pull requests: sentences first, then the table, one picture, losses, threats.
+
+Text of sessions can't become markup: what Markdown or HTML would read is escaped, and nothing of a
+session can close a table cell or mention anybody.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from reports.columns import COLUMNS, COLUMN, has_several, name_of
+from reports.frames import RunData, rows_of
+from reports.losses import worst
+from reports.style import OUTCOME_NAMES
+from reports.summary import summarise
+from reports.text import clean, excerpt
+from reports.threats import threats
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
+_LINKS = re.compile(r"(?i)\b(https?|ftp|mailto)(:)|\b(www)(\.)|(?<!\w)@(?=\w)")
+_BRIEF_COLUMNS = ("retention", "retention_said_once", "tokens_saved", "cost_ratio", "fired")
+_WORST_MAX = 10
+
+
+def escaped(text: str) -> str:
+    """The text as Markdown shows it literally; links and mentions are broken by a zero-width
+    space, since some renderers make them out of plain text."""
+
+    def broken(match: re.Match[str]) -> str:
+        found = match.group(0)
+        return f"{found}\u200b" if found == "@" else f"{found[:-1]}\u200b{found[-1]}"
+
+    return _LINKS.sub(broken, _SPECIAL.sub(r"\\\1", text))
+
+
+def to_markdown(data: RunData, *, brief: bool = False, has_pictures: bool = True) -> str:
+    """The report as Markdown; `brief` is at most 25 lines, for a design document."""
+    lines = _verdict(data, brief=brief)
+    lines += ["", *_table(data, brief=brief)]
+    if has_pictures:
+        lines += ["", "![Retention against tokens saved](charts/frontier.png)"]
+    if brief:
+        return "\n".join([*lines, "", *_brief_end(data)]) + "\n"
+    lines += ["", "## The ten worst lost facts", "", *_losses(data)]
+    if has_pictures:
+        lines += ["", "![Tokens of every request](charts/sawtooth.png)"]
+    lines += ["", "## Threats to validity that apply", ""]
+    lines += [f"- {escaped(clean(sentence))}" for sentence in threats(data)]
+    if data.about.command:
+        lines += ["", "## Again", "", *_command(data)]
+    return "\n".join(lines) + "\n"
+
+
+def _verdict(data: RunData, *, brief: bool) -> list[str]:
+    about = data.about
+    sentences = [escaped(clean(sentence)) for sentence in about.sentences]
+    first = sentences[0] if sentences else "No verdict: nothing was measured."
+    if brief:
+        return [f"**{first}** {' '.join(sentences[1:])}".strip()]
+    lines = [f"**{first}**"]
+    for sentence in sentences[1:]:
+        lines += ["", sentence]
+    said = (about.controls, about.fired, about.basis)
+    facts = [escaped(clean(line)) for line in said if line]
+    facts += [f"Warning: {escaped(excerpt(warning, 300))}" for warning in about.warnings[:5]]
+    if len(about.warnings) > 5:
+        facts.append(f"{len(about.warnings) - 5} more warnings in report.html")
+    return [*lines, "", *(f"- {fact}" for fact in facts)]
+
+
+def _table(data: RunData, *, brief: bool) -> list[str]:
+    rows = rows_of(summarise(data.cells))
+    if not rows:
+        return ["Nothing was replayed."]
+    columns = [COLUMN[name] for name in _BRIEF_COLUMNS] if brief else list(COLUMNS)
+    arrows = {"higher": " ↑", "lower": " ↓", "neither": ""}
+    captions = [f"{column.caption}{arrows[column.better]}" for column in columns]
+    lines = [
+        "| Strategy | n | " + " | ".join(captions) + " |",
+        "|:--|--:|" + "--:|" * len(columns),
+    ]
+    is_multiple = has_several(rows)
+    shown = [row for row in rows if not (brief and row["is_control"])][: 8 if brief else 400]
+    for row in shown:
+        cells = [escaped(column.text(row)) for column in columns]
+        lines.append(
+            f"| {escaped(name_of(row, is_multiple=is_multiple))} | {row['sessions']} | "
+            + " | ".join(cells)
+            + " |"
+        )
+    return lines
+
+
+def _losses(data: RunData) -> list[str]:
+    lines = [_loss(row) for row in worst(data, _WORST_MAX)]
+    return lines or ["None."]
+
+
+def _loss(row: dict[str, Any]) -> str:
+    line = (
+        f"1. {OUTCOME_NAMES[row['outcome']]}, {escaped(excerpt(row['kind'], 30))}: "
+        f"**{escaped(excerpt(row['text'], 120))}** by {escaped(excerpt(row['strategy'], 50))} in "
+        f"{escaped(excerpt(row['session'], 50))}, said in event {row['source_seq']:.0f}, missing "
+        f"at event {row['needed_at_seq']:.0f}"
+    )
+    if row["source_line"]:
+        line += f". Source: {escaped(excerpt(row['source_line'], 160))}"
+    return line
+
+
+def _command(data: RunData) -> list[str]:
+    return ["```sh", excerpt(data.about.command, 2_000).replace("```", "'''"), "```"]
+
+
+def _brief_end(data: RunData) -> list[str]:
+    about = data.about
+    applying = threats(data)
+    validity = escaped(clean(" ".join(applying[:3])))
+    return [
+        f"Methods: {escaped(clean(about.basis))} {escaped(clean(about.controls))}",
+        "",
+        f"Validity: {validity}",
+        "",
+        *(_command(data) if about.command else []),
+    ]

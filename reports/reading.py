@@ -1,0 +1,199 @@
+"""From a run folder to frames: the one place where reports touch the store.
+
+Nothing is computed here that `bench` knows already: cells and verdict are those of `run --json`,
+outcomes are the stored scores. Only names are put to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.facts import Fact, Use
+from bench.found_facts import HEADLINE_AGE_TOKENS
+from bench.plan import CONTROLS
+from bench.results import Results, results_of
+from bench.store import Run, StoredCell
+from reports.frames import (
+    CELLS,
+    COMPACTIONS,
+    FACTS,
+    REQUESTS,
+    SURVIVAL,
+    About,
+    RunData,
+    frame_of,
+)
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def read_run(folder: Path, *, share: bool = False) -> RunData:
+    """The frames of a run. Raises UsageError when the folder holds none."""
+    with Run.open(folder) as run:
+        results = results_of(run)
+        rows: dict[str, list[dict[str, Any]]] = {
+            name: [] for name in ("requests", "compactions", "facts", "survival")
+        }
+        known: tuple[str, _SessionFacts] | None = None
+        for stored in run.cells():
+            key = _key(stored)
+            if known is None or known[0] != stored.cell.session:
+                known = (stored.cell.session, _SessionFacts(run, stored.cell.session))
+            _add_replay(rows, key, run, stored)
+            detail = (stored.scores or {}).get("detail", {})
+            rows["facts"] += known[1].rows(key, detail, stored.status)
+            rows["survival"] += ({**key, **one} for one in detail.get("survival", ()))
+        return RunData(
+            about_run(run, results, folder),
+            cell_frame(results.cells),
+            frame_of(rows["requests"], REQUESTS),
+            frame_of(rows["compactions"], COMPACTIONS),
+            frame_of(rows["facts"], FACTS),
+            frame_of(rows["survival"], SURVIVAL),
+        )
+
+
+def cell_frame(cells: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """The cells of `run --json` as a frame, retry counters as columns of their own."""
+    return frame_of(
+        (
+            {**cell, **(cell.get("retries") or {}), "is_control": cell["strategy"] in CONTROLS}
+            for cell in cells
+        ),
+        CELLS,
+    )
+
+
+def about_run(run: Run, results: Results, folder: Path) -> About:
+    """What is said of the whole run."""
+    information = run.information()
+    sessions = list(run.sessions())
+    formats: dict[str, int] = {}
+    for session in sessions:
+        formats[session.format] = formats.get(session.format, 0) + 1
+    verdict = results.verdict
+    fact_version = str(information.get("fact_version", ""))
+    return About(
+        run=folder.name,
+        command=str(information.get("command", "")),
+        sentences=verdict.sentences,
+        controls=verdict.controls,
+        fired=verdict.fired,
+        basis=verdict.basis,
+        warnings=results.warnings,
+        is_decided=verdict.decided,
+        are_controls_in_line=not verdict.controls.startswith("Controls out of line"),
+        tokenizer=str(information.get("tokenizer", "o200k_base")),
+        versions={
+            "compaction-bench": str(information.get("version", "")),
+            "arbiter": str(information.get("arbiter", "")),
+            "facts": fact_version,
+        },
+        formats=formats,
+        entity_table=fact_version.split("/", 1)[0],
+    )
+
+
+def _key(stored: StoredCell) -> dict[str, Any]:
+    cell = stored.cell
+    return {
+        "session": cell.session,
+        "strategy": cell.spec,
+        "window": cell.window,
+        "window_asked": cell.window_asked,
+        "model": cell.model,
+        "seed": cell.seed,
+    }
+
+
+def _add_replay(
+    rows: dict[str, list[dict[str, Any]]], key: dict[str, Any], run: Run, stored: StoredCell
+) -> None:
+    replay = run.replay(stored)
+    if replay is None:
+        return
+    compacted = {one.request for one in replay.compactions if one.outcome == "accepted"}
+    for request in replay.requests:
+        rows["requests"].append(
+            {**key, **asdict(request), "is_compacted": request.index in compacted}
+        )
+    for compaction in replay.compactions:
+        rows["compactions"].append(
+            {**key, **{name: getattr(compaction, name) for name in COMPACTIONS if name not in key}}
+        )
+
+
+class _SessionFacts:
+    """The facts and uses of one session, ready to be joined with the outcomes of its cells."""
+
+    def __init__(self, run: Run, session: str) -> None:
+        self._facts: dict[str, Fact] = {fact.id: fact for fact in run.facts(session)}
+        self._uses: tuple[Use, ...] = run.uses(session)
+        self._roles: list[str] = []
+        if self._facts or self._uses:
+            self._roles = [event.message.role for event in run.session(session).events]
+
+    def rows(
+        self, key: dict[str, Any], detail: Mapping[str, Any], status: str
+    ) -> Iterator[dict[str, Any]]:
+        """One row for each fact and use that the cell was asked for; none where it wasn't
+        exercised, since nothing could be lost there."""
+        if status == "not_exercised":
+            return
+        for outcome in detail.get("facts", ()):
+            fact = self._facts.get(outcome["fact"])
+            if fact is not None and outcome.get("is_told", True):
+                yield self._planted(key, fact, outcome)
+        for use, was_there in zip(self._uses, detail.get("visible", ()), strict=False):
+            yield self._found(key, use, was_there)
+
+    def _planted(
+        self, key: dict[str, Any], fact: Fact, outcome: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        source = fact.source_seqs[0] if fact.source_seqs else fact.born_seq
+        return {
+            **key,
+            "origin": "planted",
+            "kind": fact.kind,
+            "text": f"{fact.subject}: {fact.value}" if fact.subject else fact.value,
+            "outcome": self._outcome(fact, outcome),
+            "is_counted": True,
+            "age_tokens": None,
+            "position": source / max(1, len(self._roles)),
+            "source_seq": source,
+            "needed_at_seq": outcome["at_seq"],
+            "must_keep": fact.must_keep,
+        }
+
+    def _outcome(self, fact: Fact, outcome: Mapping[str, Any]) -> str:
+        currency, is_present = outcome["currency"], outcome["is_present"]
+        if is_present is None and currency is None and outcome["is_served"]:
+            return "unreadable"
+        if currency in ("stale_only", "contradicted"):
+            return "contradicted" if currency == "contradicted" else "stale"
+        if currency in ("current_only", "both") or (currency is None and is_present):
+            return "present"
+        roles = {self._roles[seq - 1] for seq in fact.source_seqs if seq <= len(self._roles)}
+        return "lost_re_readable" if roles == {"tool"} else "lost_said_once"
+
+    def _found(self, key: dict[str, Any], use: Use, was_there: bool | None) -> dict[str, Any]:
+        outcome = "unreadable" if was_there is None else "present"
+        if was_there is False:
+            outcome = f"lost_{use.severity}"
+        return {
+            **key,
+            "origin": "found",
+            "kind": use.kind,
+            "text": use.text,
+            "outcome": outcome,
+            "is_counted": use.age_tokens >= HEADLINE_AGE_TOKENS,
+            "age_tokens": use.age_tokens,
+            "position": use.first_seq / max(1, len(self._roles)),
+            "source_seq": use.first_seq,
+            "needed_at_seq": use.at_seq,
+            "must_keep": False,
+        }

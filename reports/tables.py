@@ -1,0 +1,56 @@
+"""CSV tables of a run: cells, requests, compactions, summary table, facts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reports.frames import RunData
+from reports.summary import summarise
+from reports.text import excerpt
+
+if TYPE_CHECKING:
+    import pandas
+
+_TEXT_CHARACTERS_MAX = 400
+# A spreadsheet takes text that begins like this for a formula and runs it.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def tables(data: RunData) -> dict[str, pandas.DataFrame]:
+    """Every table by its file name without the ending, texts made harmless."""
+    frames = {
+        "table": summarise(data.cells),
+        "cells": data.cells,
+        "requests": data.requests,
+        "compactions": data.compactions,
+        "facts": data.facts,
+        "survival": data.survival,
+    }
+    return {name: harmless(frame) for name, frame in frames.items()}
+
+
+def harmless(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The frame with its texts scrubbed, on one line, and no formula for a spreadsheet."""
+    changed = frame.copy()
+    for name in frame.columns:
+        if frame[name].dtype == object:
+            known = {value: _harmless_text(value) for value in frame[name].unique()}
+            changed[name] = frame[name].map(known).astype(object)
+    return changed
+
+
+def _harmless_text(value: object) -> str:
+    text = excerpt(value, _TEXT_CHARACTERS_MAX)
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def write_csv(data: RunData, folder: Path) -> list[Path]:
+    """Writes `<folder>/<name>.csv` for every table; returns the paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, frame in tables(data).items():
+        path = folder / f"{name}.csv"
+        frame.to_csv(path, index=False, lineterminator="\n", float_format="%.6g", encoding="utf-8")
+        written.append(path)
+    return written

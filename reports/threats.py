@@ -1,0 +1,162 @@
+"""Threats to validity that apply to a run, each with the numbers that make it concrete.
+
+Source: scoring.md, "Threats to validity". A threat that doesn't apply isn't printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from reports.frames import RunData
+from reports.numbers import share, tokens
+from reports.style import in_order, label
+from reports.summary import summarise
+
+if TYPE_CHECKING:
+    import pandas
+
+_FEW_SESSIONS = 6
+_FEW_FACTS = 30
+_SMALL_WINDOW_TOKENS = 64_000
+_UNEQUAL_POINTS = 0.10
+
+
+def threats(data: RunData) -> tuple[str, ...]:
+    """One sentence for each threat that applies, the heaviest first."""
+    if data.cells.empty:
+        return ()
+    return tuple(
+        sentence
+        for look in (
+            _denominators,
+            _models,
+            _replay,
+            _facts,
+            _unequal,
+            _failures,
+            _tokens,
+            _windows,
+        )
+        for sentence in look(data)
+    )
+
+
+def _own(data: RunData) -> pandas.DataFrame:
+    return data.cells[~data.cells["is_control"]]
+
+
+def _denominators(data: RunData) -> Iterator[str]:
+    sessions = data.cells["session"].nunique()
+    if sessions < _FEW_SESSIONS:
+        yield (
+            f"Small denominators: {sessions} sessions; below {_FEW_SESSIONS} no p-value can reach "
+            "0.05, and intervals over so few are wide or missing."
+        )
+    facts = data.facts[~data.facts["strategy"].isin(["keep_all", "empty"])]
+    counts = facts["strategy"].value_counts()
+    few = [name for name in in_order(counts.index) if counts[name] < _FEW_FACTS]
+    if few:
+        lowest = int(counts[few].min())
+        yield (
+            f"Small denominators: {', '.join(label(n, 30) for n in few[:4])} stand on as few as "
+            f"{lowest} facts."
+        )
+    if data.about.clusters is not None and data.about.clusters < sessions:
+        yield (
+            f"Sessions that aren't independent: {sessions} sessions come from "
+            f"{data.about.clusters} projects or templates, so intervals are optimistic."
+        )
+
+
+def _models(data: RunData) -> Iterator[str]:
+    models = _own(data)["model"]
+    if offline := int((models == "offline").sum()):
+        yield (
+            f"Stand-in model: {offline} of {len(models)} cells were summarised by the offline "
+            "model, which extracts. They show mechanics (when it fires, what it drops), not how a "
+            "real model words a summary."
+        )
+    if lossy := int(models.str.startswith("lossy").sum()):
+        yield (
+            f"Lossy model: in {lossy} of {len(models)} cells units are forgotten by coin over the "
+            "kinds that the scorer counts: compare only at equal summary tokens."
+        )
+
+
+def _replay(data: RunData) -> Iterator[str]:
+    requests = int(_own(data)["requests_total"].sum())
+    yield (
+        f"Teacher forcing: all {requests:,} requests follow the recording, so the agent never "
+        "reacts to a loss (it would re-read, ask, or go wrong)."
+    )
+
+
+def _facts(data: RunData) -> Iterator[str]:
+    found = data.facts[
+        (data.facts["origin"] == "found") & ~data.facts["strategy"].isin(["keep_all", "empty"])
+    ]
+    if len(found):
+        yield (
+            f"Found facts: {len(found):,} lookups are of entities that the recorded agent used, "
+            "under its own compaction; typed entities miss rationale."
+        )
+    if len(data.cells) and (_own(data)["retention_layer"] == "present").any():
+        yield (
+            "Layer present: a value that stands in the request counts as kept. This is an upper "
+            "bound; readers recall less than what is there."
+        )
+
+
+def _unequal(data: RunData) -> Iterator[str]:
+    table = summarise(_own(data))
+    saved = table["tokens_saved"].dropna()
+    if len(saved) > 1 and saved.max() - saved.min() > _UNEQUAL_POINTS:
+        yield (
+            f"Unequal budgets: strategies saved between {share(saved.min())} and "
+            f"{share(saved.max())} of the tokens; who sends more can keep more. Compare along the "
+            "frontier, not by retention alone."
+        )
+
+
+def _failures(data: RunData) -> Iterator[str]:
+    cells = _own(data)
+    counts = cells["status"].value_counts()
+    if stopped := int(counts.get("stopped", 0)):
+        left = cells[cells["status"] == "stopped"]
+        missed = int((left["requests_total"] - left["requests_served"]).sum())
+        yield (
+            f"Stopped sessions: {stopped} of {len(cells)} cells ended early; their {missed:,} "
+            "unserved requests count as 0."
+        )
+    if idle := int(counts.get("not_exercised", 0)):
+        yield (
+            f"Not exercised: in {idle} of {len(cells)} cells the strategy never compacted; they "
+            "are left out of its means, so strategies may stand on different sessions."
+        )
+    if errors := int(counts.get("error", 0)):
+        yield f"Errors: {errors} of {len(cells)} cells have no result and are left out."
+
+
+def _tokens(data: RunData) -> Iterator[str]:
+    yield (
+        f"Tokens are counted with {data.about.tokenizer} plus wire overhead; other vendors' "
+        "counts differ by some 10 to 30%."
+    )
+
+
+def _windows(data: RunData) -> Iterator[str]:
+    windows = _own(data)["window"].dropna()
+    if len(windows) and windows.min() < _SMALL_WINDOW_TOKENS:
+        written = data.compactions["ask_output_tokens"]
+        written = written[written > 0]
+        ratio = (
+            f"; a summary of {tokens(float(written.median()))} takes "
+            f"{share(float(written.median()) / float(windows.median()))} of one"
+            if len(written)
+            else ""
+        )
+        span = tokens(float(windows.min()))
+        if windows.max() > windows.min():
+            span += f" to {tokens(float(windows.max()))}"
+        yield f"Small windows: {span} tokens{ratio}; in production windows that share is smaller."
