@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.canaries import canary_shares, plant
@@ -33,7 +33,10 @@ from bench.wire.rendering import render, visible_texts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What to run: canonical specs, windows in tokens (None: auto), models, seeds."""
+    """What to run: canonical specs, windows in tokens (None: auto), models, seeds.
+
+    `prompts` holds the texts of summary prompts by digest, since a spec names them so.
+    """
 
     specs: tuple[str, ...]
     windows: tuple[int | None, ...] = (None,)
@@ -41,6 +44,7 @@ class RunOptions:
     seeds: tuple[int, ...] = (0,)
     cuts: int | None = None
     workers: int = 1
+    prompts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def fact_version(self) -> str:
@@ -57,6 +61,7 @@ class Task:
     facts: tuple[Fact, ...]
     cells: tuple[Cell, ...]
     cuts: int | None
+    prompts: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,11 @@ def tasks_of(
         )
         if cells:
             digest = surveyed[session.id].digest
-            tasks.append(Task(session, digest, facts.get(session.id, ()), cells, options.cuts))
+            tasks.append(
+                Task(
+                    session, digest, facts.get(session.id, ()), cells, options.cuts, options.prompts
+                )
+            )
     return tasks
 
 
@@ -163,7 +172,7 @@ def perform(task: Task) -> TaskOutcome:
     for cell in task.cells:
         started = time.perf_counter()
         try:
-            seen = _replay_cell(session, cell, task.cuts)
+            seen = _replay_cell(task, cell)
         except Exception as error:
             # A defect in one strategy must not cost the other cells; the reason names it.
             reason = f"{type(error).__name__}: {error}"
@@ -187,11 +196,12 @@ def _provider(session: Session, cell: Cell, *, ignore_window: bool) -> Simulated
     )
 
 
-def _replay_cell(session: Session, cell: Cell, cuts: int | None) -> Replay:
-    strategy = make_strategy(cell.spec).strategy
+def _replay_cell(task: Task, cell: Cell) -> Replay:
+    session = task.session
+    strategy = make_strategy(cell.spec, prompts=task.prompts).strategy
     policy = policy_of(strategy)
     provider = _provider(session, cell, ignore_window=policy.ignores_window)
-    return replay(session, strategy, provider, cuts=None if policy.is_control else cuts)
+    return replay(session, strategy, provider, cuts=None if policy.is_control else task.cuts)
 
 
 def _status(cell: Cell, seen: Replay) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from bench.facts_file import facts_beside
 from bench.loading import Loaded, load_sessions
 from bench.models import make_model
 from bench.plan import parse_window
-from bench.registry import make_strategies, registered
+from bench.registry import make_strategies, prompts_of, registered
 from bench.results import results_of
 from bench.runner import RunOptions, Task, execute, plan_run, tasks_of
 from bench.sampling import sample, session_tokens
@@ -109,7 +109,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
     """What to run; everything is checked before any session is read."""
     known = registered()
     wanted = arguments.strategy or [name for name in DEFAULT_STRATEGIES if name in known]
-    specs = [made.spec for text in wanted for made in make_strategies(text)]
+    made = [one for text in wanted for one in make_strategies(text)]
     for option, value, least in (
         ("--workers", arguments.workers, 1),
         ("--cuts", arguments.cuts, 1),
@@ -118,12 +118,13 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
         if value is not None and value < least:
             raise UsageError(f"{option} {value}: at least {least}")
     return RunOptions(
-        specs=tuple(dict.fromkeys(specs)),
+        specs=tuple(dict.fromkeys(one.spec for one in made)),
         windows=tuple(parse_window(str(text)) for text in arguments.window or ["auto"]),
         models=tuple(make_model(text).name for text in arguments.model or ["offline"]),
         seeds=(arguments.seed or 0,),
         cuts=arguments.cuts,
         workers=arguments.workers or 1,
+        prompts=prompts_of(made),
     )
 
 
@@ -222,6 +223,7 @@ def _open(folder: Path, arguments: argparse.Namespace, options: RunOptions) -> R
             "models": list(options.models),
             "seeds": list(options.seeds),
             "cuts": options.cuts,
+            "prompts": dict(options.prompts),
             "command": _command(arguments),
         },
     )
