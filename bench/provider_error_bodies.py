@@ -57,13 +57,24 @@ _FIGURE_KEYS = {
     "prompt_tokens_count": "prompt",
     "n_ctx": "window",
 }
-_INPUT_USAGE_KEYS = (
+_FINISH_KEYS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
+_INPUT_KEYS = (
     "prompt_tokens",
     "input_tokens",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
+    "inputTokens",
+    "promptTokenCount",
+    "prompt_eval_count",
 )
-_MARKUP = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]{0,400}>", re.DOTALL | re.I)
+_OUTPUT_KEYS = (
+    "completion_tokens",
+    "output_tokens",
+    "outputTokens",
+    "candidatesTokenCount",
+    "eval_count",
+)
+_MARKUP = re.compile(r"<[^<>]{0,400}>")
+# Refusals say what they mean at once; a longer text is an echo of what was sent.
+_MESSAGE_CHARACTERS_MAX = 6_000
 
 
 @dataclass(slots=True)
@@ -88,8 +99,10 @@ class ErrorFields:
     @property
     def text(self) -> str:
         """All messages, each once, on one line, with figures without separators."""
-        joined = " | ".join(dict.fromkeys(self.messages))
+        joined = " | ".join(dict.fromkeys(self.messages))[:_MESSAGE_CHARACTERS_MAX]
         joined = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", joined)
+        # No count of tokens is that long.
+        joined = re.sub(r"\d{13,}", "(number)", joined)
         return " ".join(joined.split())
 
 
@@ -113,7 +126,8 @@ def _read_text(text: str, fields: ErrorFields, depth: int) -> None:
     for value in values:
         _read_value(value, fields, depth + 1)
     if not values or not stripped.startswith(("{", "[", "data:", "event:")):
-        fields.messages.append(_MARKUP.sub(" ", stripped) if "<" in stripped else stripped)
+        message = stripped[:_MESSAGE_CHARACTERS_MAX]
+        fields.messages.append(_MARKUP.sub(" ", message) if "<" in message else message)
 
 
 def _json_values(text: str) -> Iterator[Any]:
@@ -178,20 +192,32 @@ def _read_code(part: object, fields: ErrorFields) -> None:
 
 def _read_answer(value: Mapping[Any, Any], fields: ErrorFields, depth: int) -> None:
     """Finish reason and usage where the object is an answer; its content is never read."""
-    choices = value.get("choices")
-    for choice in choices[:8] if isinstance(choices, list) else []:
-        if isinstance(choice, Mapping):
-            fields.finish = fields.finish or str(choice.get("finish_reason") or "").lower()
-            _read_value(choice.get("error"), fields, depth + 1)
-    if isinstance(value.get("stop_reason"), str):
-        fields.finish = value["stop_reason"].lower()
+    choices = [*_objects(value.get("choices")), *_objects(value.get("candidates"))]
+    for choice in choices:
+        _read_value(choice.get("error"), fields, depth + 1)
     details = value.get("incomplete_details")
-    if isinstance(details, Mapping) and isinstance(details.get("reason"), str):
-        fields.finish = details["reason"].lower()
-    usage = value.get("usage")
-    if isinstance(usage, Mapping):
-        counted = [usage[key] for key in _INPUT_USAGE_KEYS if isinstance(usage.get(key), int)]
-        fields.input_tokens = sum(counted) if counted else None
-        for key in ("completion_tokens", "output_tokens"):
-            if isinstance(usage.get(key), int):
-                fields.output_tokens = usage[key]
+    finishes = [part.get(key) for part in (*choices, value) for key in _FINISH_KEYS]
+    if isinstance(details, Mapping):
+        finishes.append(details.get("reason"))
+    named = [finish.lower() for finish in finishes if isinstance(finish, str) and finish]
+    fields.finish = fields.finish or next(iter(named), "")
+    for usage in (value.get("usage"), value.get("usageMetadata"), value):
+        if isinstance(usage, Mapping):
+            _read_usage(usage, fields)
+
+
+def _objects(value: object) -> list[Mapping[Any, Any]]:
+    return (
+        [part for part in value[:8] if isinstance(part, Mapping)] if isinstance(value, list) else []
+    )
+
+
+def _read_usage(usage: Mapping[Any, Any], fields: ErrorFields) -> None:
+    counted = {key: part for key, part in usage.items() if type(part) is int}
+    whole = next((counted[key] for key in _INPUT_KEYS if key in counted), None)
+    if whole is not None:
+        # Anthropic counts what was read from and written to the cache apart.
+        cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
+        fields.input_tokens = whole + sum(counted.get(key, 0) for key in cached)
+        output = next((counted[key] for key in _OUTPUT_KEYS if key in counted), None)
+        fields.output_tokens = output

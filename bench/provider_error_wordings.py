@@ -38,6 +38,8 @@ OVERFLOW_CODES = frozenset(
         "inputtoolong",
         "inputtoolarge",
         "inputtokensexceeded",
+        "inputlengthexceeded",
+        "contentlengthexceedsthreshold",
         "tokenslimitreached",
         "1261",
     ]
@@ -189,6 +191,8 @@ OUTPUT_LIMIT = _any_of(
     rf"max(?:imum)?[^.|]{{0,30}} for {_OUTPUT_NAME}",
     r"model output limit was reached",
 )
+# A server that works the output out of what the input left names a negative one.
+NEGATIVE_OUTPUT = _any_of(rf"{_OUTPUT_NAME} must be at least \d+,? got -\d")
 UNSUPPORTED = _any_of(
     r"unsupported parameter|extra inputs are not permitted|unexpected keyword",
     r"(?:unknown|unrecognized) (?:field|parameter|name|request argument)",
@@ -223,7 +227,7 @@ TOO_LONG = _any_of(
     r"context[ _-]?(?:(?:length|window|size|limit) )?(?:was |is |has been )?"
     r"(?:exceeded|exceeds|overflow(?:ed|s)?|is full)",
     r"context_(?:length|window)_exceeded|contextwindowexceeded|contextoverflow",
-    r"(?:prompt|input)[^.|]{0,30} tokens?\b[^.|]{0,40}(?:exceed|only supports up to|greater than"
+    r"(?:prompt|input)[^.|]{0,30}[ _]tokens?\b[^.|]{0,40}(?:exceed|only supports up to|greater than"
     r"|must (?:be|have) (?:less|no more|at most|fewer))",
     r"(?:prompt|input|message)s?\b[^.|]{0,30} exceeds? (?:the )?(?:max|limit)",
     r"input token count[^.|]{0,30}(?:exceed|supports up to)|input tokens exceed",
@@ -237,6 +241,7 @@ TOO_LONG = _any_of(
     r"n_keep[^|]{0,30}n_ctx|size limit exceeded by \d+ tokens",
     r"max(?:imum)?(?: number of)? input tokens:? \d|too many (?:input|prompt) tokens",
     r"too many tokens (?:in|for) (?:the |your )?(?:input|prompt|context|messages|conversation)",
+    r"maximum (?:context|input) length (?:is|of) \d|max tokens of \d+ exceeded",
     r"maximum context length[^|]{0,80}(?:resulted in|contains?|requested|has|have) (?:about )?\d",
     r"(?:输入|提示词?|上下文|消息|对话|prompt|token)[^。|]{0,20}(?:超过|超出|超限|过长|太长|大于)",
     r"(?:超过|超出)[^。|]{0,12}(?:上下文|输入|最大长度|窗口)|コンテキスト長[^|]{0,10}超",

@@ -188,6 +188,10 @@ def _output_limit(refusal: _Refusal) -> tuple[ErrorKind, str] | None:
         return "invalid_request", "words"
     if wordings.TOO_LARGE_FOR_WINDOW.search(refusal.text):
         return None
+    fraction = refusal.filled_fraction
+    is_nearly_full = fraction is not None and fraction > OPAQUE_OVERFLOW_FRACTION
+    if is_nearly_full and wordings.NEGATIVE_OUTPUT.search(refusal.text):
+        return "input_overflow", "the input left less than no room"
     if wordings.OUTPUT_LIMIT.search(refusal.text):
         return "output_limit", "words"
     names_output = not wordings.OUTPUT_PARAMS.isdisjoint(refusal.fields.params)
