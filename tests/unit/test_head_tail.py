@@ -129,6 +129,16 @@ def test_z3_summariser_sees_the_prompt_and_exactly_the_covered_messages() -> Non
     assert request[-1].role == "user"
 
 
+def test_z3_the_prompt_asks_for_a_summary_in_a_way_that_stand_ins_understand() -> None:
+    run = Run(replace(ZERO, preserve_last=2), 2_000)
+    run.say("user: Fix src/app.py. Never commit to main.", *steps(1, 4))
+    run.prepare()
+    (request,) = run.model.requests
+    text = OfflineModel().complete(request, output_tokens_max=100, seed=0).text
+    assert "Never commit to main." in text
+    assert "Copy names" not in text
+
+
 @pytest.mark.parametrize(("preserve_last", "kept"), [(1, 2), (2, 2), (3, 4), (8, 8)])
 def test_z4_last_messages_stay_verbatim(preserve_last: int, kept: int) -> None:
     run = Run(replace(ZERO, preserve_last=preserve_last), 3_000)
