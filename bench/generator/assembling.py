@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ EVENTS_MIN = 12
 # Tokens that a result is meant to have: low, high, weight. A few are huge, as they are in life.
 _SIZES = ((90, 450, 0.5), (450, 1400, 0.34), (1400, 3000, 0.135), (3000, 5600, 0.025))
 _CALLS = (1, 2, 3, 4)
+# A session that never ends must not remember ever more of them.
+_DISTRACTORS_MAX = 200
 _STEPS = {
     "coding": (2, 7),
     "incident": (2, 7),
@@ -28,12 +31,7 @@ _STEPS = {
     "support": (1, 5),
     "chat": (0, 4),
 }
-_FAILURES = (
-    "error: timed out after {few} s, no output",
-    "error: {path} does not exist",
-    "error: 502 from {service}, try again",
-    "error: permission denied for {config}",
-)
+_FAILURES = ("error: timed out after 30 s, no output", "error: 502 bad gateway, try again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +72,8 @@ class Assembly:
         self._request = ""
         self._slots = Slots(self._world, self._draw)
         self._spent_paths: set[str] = set()
+        self._asked: set[str] = set()
+        self._is_first_step = True
         self._distractors: list[Distractor] = []
 
     def __iter__(self) -> Iterator[Event]:
@@ -147,12 +147,15 @@ class Assembly:
 
     def _turn(self) -> Iterator[Event]:
         self._slots = Slots(self._world, self._draw)
+        self._asked.clear()
+        self._is_first_step = True
         yield self._user()
         low, high = _STEPS[self._kind]
         steps = self._draw.between(low, high)
         while any(map(self._may_step, _CALLS)) and (steps > 0 or not self._may_end()):
             steps -= 1
             yield from self._step()
+            self._is_first_step = False
         yield self._report()
 
     def _may_end(self) -> bool:
@@ -209,7 +212,9 @@ class Assembly:
         uses = self._uses(1)
         steps = self._choose(count, uses)
         text = self._clean(
-            lambda: self._speech.thought(self._slots, steps, [fact.use for fact in uses]),
+            lambda: self._speech.thought(
+                self._slots, steps, [fact.use for fact in uses], is_first=self._is_first_step
+            ),
             tuple(uses),
         )
         calls = tuple(
@@ -236,22 +241,21 @@ class Assembly:
                 self._world, self._draw, self._slots
             )
             said = f"{step.target} {_arguments(step)}"
-            is_known = any(said == f"{other.target} {_arguments(other)}" for other in steps)
-            if step.target in self._spent_paths or is_known:
+            if step.target in self._spent_paths or said in self._asked:
                 continue
             if any(fact not in uses for fact in self._watch.hits(said)):
                 continue
             steps.append(step)
+            self._asked.add(said)
         while len(steps) < count:
             steps.append(self._speech.plan_step(self._slots))
         return steps
 
     def _result(self, step: Step) -> str:
         if not step.line_tokens:
-            return self._clean(lambda: step.render(0), ())
+            return self._clean(lambda: step.render(self._draw, 0), ())
         if self._draw.chance(0.03):
-            failure = Slots(self._world, self._draw).say(self._draw.pick(_FAILURES))
-            return self._clean(lambda: failure, ())
+            return self._draw.pick(_FAILURES)
         low, high = self._draw.pick_weighted([((low, high), share) for low, high, share in _SIZES])
         lines = max(1, self._draw.between(low, high) // step.line_tokens)
         planted = self._due("tool")[:1]
@@ -262,8 +266,12 @@ class Assembly:
             # Read again it would say the fact a second time, or not at all.
             self._spent_paths.add(step.target)
 
+        attempts = itertools.count()
+
         def render() -> str:
-            text = step.render(lines)
+            # The same call gives the same answer, unless that would tell what isn't to be told.
+            fixed = self._world.draw.fork(f"{step.tool}/{_arguments(step)}/{next(attempts)}")
+            text = step.render(self._draw if step.is_live else fixed, lines)
             for remark in remarks:
                 text = with_remark(text, remark, step.style, self._draw)
             return text
@@ -279,9 +287,10 @@ class Assembly:
                 fact.near_seq = at
                 found.append(("near_duplicate", fact.near))
                 break
-        if self._draw.chance(0.03):
+        may_add = len(self._distractors) < _DISTRACTORS_MAX
+        if may_add and self._draw.chance(0.03):
             found.append(("injected_instruction", self._speech.injection()))
-        if self._draw.chance(0.03):
+        if may_add and self._draw.chance(0.03):
             found.append(("fake_secret", self._speech.secret()))
         clean = [(kind, text) for kind, text in found if not self._watch.hits(text)]
         self._distractors += [Distractor(at, kind, text) for kind, text in clean]

@@ -322,7 +322,9 @@ def matches(world: World, draw: Draw, pattern: str, lines_wanted: int) -> str:
         path = slots["test"] if draw.chance(0.3) else slots["path"]
         numbers = sorted(draw.between(8, 420) for _ in range(draw.between(1, 4)))
         for number in numbers:
-            template = draw.pick(templates).replace("{pattern}", pattern)
+            # A name is defined once and used in many places.
+            template = draw.pick(templates[1:]) if found else templates[0]
+            template = template.replace("{pattern}", pattern)
             template = template.replace("{product}", world.product)
             text = _fill(world, draw, slots["id_noun"], template)
             found.append(f"{path}:{number}:{text}")

@@ -56,6 +56,10 @@ CODING = KindWords(
         "The branch can be merged after one change: `{function}` swallows the error that the caller waits for.",
         "It reproduces with {few} workers and {count} rows, never with one worker.",
         "The cache served {percent} of the reads, and removing it costs {ms} per page, which nobody should notice.",
+        "`{function}` takes `dry_run=True` now and lists {count} planned writes without touching the store.",
+        "The {noun} reader accepts both forms of `{field}` now; text is parsed before anything is compared.",
+        "{path} is typed; the checker found {few} real mistakes, among them a `None` that reached `{function}`.",
+        "The retry now catches only {error}; everything else reaches the caller at once.",
     ),
     details=(
         "The same pattern is in {earlier_path}, which I left alone.",
@@ -148,6 +152,7 @@ INCIDENT = KindWords(
         "The first failing request is {request_id}; before it everything looks normal.",
         "Two things overlap here, the deploy and a slow disk on one node.",
         "The alert is right, but its threshold of {few} is below the normal peak.",
+        "Only {env} shows them; {env_b} ran through the same hour with {few} errors in all.",
     ),
     details=(
         "{earlier_id} shows it best.", "The peak was {earlier_number}.",
@@ -227,6 +232,9 @@ ANALYSIS = KindWords(
         "The forecast missed the {noun_b} campaign; leaving those days out, the error is {percent}.",
         "Most of the difference comes from {few} customers, the largest is {customer}.",
         "The report agrees with the last one but for {region}, where late rows came in.",
+        "{noun} rows grew by {percent} in {region} and stayed level in {region_b}; the other regions move with the season.",
+        "For the board I'd show {noun} per region by month as lines, nothing else; the jump on {date} needs a footnote.",
+        "{count} rows in {table} lie far outside, {few} of them with a `{column}` that can't be right.",
     ),
     details=(
         "The query is in {path}.", "I compared with {earlier_number} from before.",

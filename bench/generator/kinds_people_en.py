@@ -29,7 +29,7 @@ SUPPORT = KindWords(
     ),
     contexts=(
         "I already talked to {person}.", "It's the second time this month.",
-        "The case before was {earlier_id}.", "I need it by {date}.",
+        "The case before was {earlier_case}.", "I need it by {date}.",
         "We are in {city} until then.", "I attached the photo to the case.",
         "My colleague had the same with {order}.", "The mail said {few} working days.",
     ),
@@ -49,9 +49,11 @@ SUPPORT = KindWords(
         "The tablet keeps an old session; signing out everywhere solves it.",
         "The parcel is in {city} and can still be redirected until {hour}.",
         "The subscription pauses from {date}; nothing is charged until you go on.",
+        "The right size leaves with the next van; the wrong one may be handed back to the driver.",
+        "One of the orders was placed from an unknown device; I have stopped it and reset the sign-in.",
     ),
     details=(
-        "The note is in {case}.", "Your earlier case {earlier_id} is linked now.",
+        "The note is in {case}.", "Your earlier case {earlier_case} is linked now.",
         "The amount is {price}.", "It takes up to {few} working days.",
         "My colleague {person} in {city} knows about it.", "I checked {order} as well, it is fine.",
         "The article on this was updated on {date}.", "You will get a mail at {hour}.",
@@ -69,7 +71,7 @@ SUPPORT = KindWords(
     thoughts={
         "": (
             "I look that up for you.", "One moment, I check both records.",
-            "Let me see what was said before.", "I compare it with {earlier_id}.",
+            "Let me see what was said before.", "I compare it with {earlier_case}.",
             "That needs a look at the article first.",
         ),
         "find_customer": ("I open the record of {target}.", "Let me find {target}."),
@@ -122,9 +124,13 @@ CHAT = KindWords(
         "With {person} along the small room is too small; the one to the garden has {few} beds.",
         "A few millimetres are fine with an underlay, more than that needs levelling first.",
         "The cheaper offer leaves out the tiles, so they're closer than they look.",
-        "For rain there is the print museum and the covered market, both open until {hour}.",
+        "For rain there is the print museum and the covered market, both open until {evening}.",
         "So far the plan comes to about {price} euros, without food.",
         "Before the painters come, the sockets should be off and the floor covered.",
+        "The closest is the one on {earlier_path}, {minutes} minutes from the platform.",
+        "There is a small place with {few} tables behind the market; it fills up after {evening}, so write first.",
+        "The page says that there is a lift, but it stops half a floor below, so ask again.",
+        "Of the list {few} things are done and {few_b} are open; the paint and the tickets can't wait.",
     ),
     details=(
         "The page with the prices is {earlier_path}.", "{earlier_id} was the one with the courtyard.",
@@ -142,6 +148,13 @@ CHAT = KindWords(
         "Book the room in {city}", "Ask {person} about the dates", "Order samples of oak",
         "Measure the hall", "Compare the two offers", "Return the book", "Buy train tickets",
         "Call the electrician", "Find a restaurant for {few}", "Pack the paint",
+    ),
+    queries=(
+        "two days in {city}", "rooms near the station {city}", "oak or ash for a kitchen worktop",
+        "train {city} {city_b} {date}", "novel second half worth reading", "room with {few} beds {city}",
+        "preparing walls before painting", "quiet restaurant {city}", "prices tickets rooms {city}",
+        "{city} on a rainy day", "levelling a floor before laying boards", "bathroom renovation offers",
+        "flats with lift {city}", "opening hours {city}",
     ),
     thoughts={
         "": (

@@ -49,6 +49,10 @@ CODING = KindWords(
         "改一处就能合并：`{function}` 把调用方要等的错误吞掉了。",
         "{few} 个 worker 加 {count} 行数据就能复现，单个 worker 从来不会。",
         "缓存只挡住了 {percent} 的读取，去掉之后每页多花 {ms}，基本感觉不到。",
+        "`{function}` 现在支持 `dry_run=True`，列出了 {count} 条将要写入的内容，没有碰存储。",
+        "{noun}的读取逻辑现在两种形式的 `{field}` 都能接受，文本先解析再比较。",
+        "{path} 的类型补全了；检查器找出 {few} 个真正的错误，其中一个是 `None` 传进了 `{function}`。",
+        "重试现在只捕获 {error}，其他错误会立刻抛给调用方。",
     ),
     details=(
         "{earlier_path} 里也有同样的写法，我没有动。", "之前的数字是 {earlier_number}，所以这在预期之内。",
@@ -117,6 +121,7 @@ INCIDENT = KindWords(
         "第一个失败的请求是 {request_id}，在它之前一切正常。",
         "这里有两件事叠在一起，一次上线，加上一个节点磁盘变慢。",
         "告警没错，不过阈值 {few} 比平时的峰值还低。",
+        "只有 {env} 出现，同一个小时里 {env_b} 总共才 {few} 条报错。",
     ),
     details=(
         "{earlier_id} 最能说明问题。", "峰值是 {earlier_number}。", "配置在 {earlier_path}，上次修改是 {commit}。", "有 {percent} 的请求最后会重试。",
@@ -182,6 +187,9 @@ ANALYSIS = KindWords(
         "预测没有考虑{noun_b}的那次活动，去掉那几天，误差是 {percent}。",
         "差异主要来自 {few} 个客户，最大的是 {customer}。",
         "除了 {region} 有迟到的数据，报告和上一版一致。",
+        "{region} 的{noun}增长了 {percent}，{region_b} 基本持平，其他地域跟着季节走。",
+        "给管理层我会只放一张按月、按地域的{noun}折线图，{date} 的跳变加一条脚注。",
+        "{table} 里有 {count} 行明显偏离，其中 {few} 行的 `{column}` 不可能是对的。",
     ),
     details=(
         "查询语句在 {path}。", "我和之前的 {earlier_number} 对过。", "{earlier_id} 是一个典型的例子。", "本周的数据没有算进去。", "区间很宽，不宜过度解读。",

@@ -39,29 +39,43 @@ def _command(slots: Slots, draw: Draw) -> str:
     )
 
 
-def thread(world: World, draw: Draw, lines_wanted: int) -> str:
-    """Messages of a case, oldest first, with sender and time."""
-    at = world.clock - draw.between(90_000, 900_000)
-    lines = []
-    for _ in range(max(2, lines_wanted)):
+def thread(world: World, draw: Draw, case: str, lines_wanted: int) -> str:
+    """Messages of a case, oldest first: the customer's and the answers of the desk."""
+    at = world.clock - draw.between(2_000_000, 9_000_000)
+    customer, *agents = draw.some(world.people, 4)
+    lines = [f"{case}, {draw.pick(('open', 'waiting', 'solved once'))}"]
+    for number in range(max(2, lines_wanted)):
         at += draw.between(400, 80_000)
-        slots = Slots(world, draw)
-        world.notice("id", slots["case"])
-        lines.append(f"[{moment(at)[:16]}] {slots['person']} ({slots['case']}):")
-        lines.append(_sentences(world, draw, world.words.message_sentences, draw.between(1, 4)))
+        is_answer = number % 3 == 1
+        bank = world.words.kinds["support"].findings if is_answer else world.words.message_sentences
+        sender = f"{draw.pick(agents)} (desk)" if is_answer else customer
+        lines.append(f"[{moment(at)[:16]}] {sender}:")
+        lines.append(_sentences(world, draw, bank, draw.between(1, 3)))
+    older = [Slots(world, draw)["case"] for _ in range(draw.between(0, 2))]
+    lines += [f"-> {world.notice('case', case)}" for case in older]
     return "\n".join(lines)
+
+
+def notes(world: World, draw: Draw, lines_wanted: int) -> str:
+    """The user's own notes: what was found, what is to be done."""
+    lines = [f"# {Slots(world, draw)['city']}, {Slots(world, draw)['date']}"]
+    for _ in range(max(2, lines_wanted)):
+        slots = Slots(world, draw)
+        lines.append(f"- [{draw.pick((' ', 'x'))}] {slots.say(draw.pick(_plan(world)))}")
+        lines.append("  " + _sentences(world, draw, world.words.page_sentences, draw.between(1, 2)))
+    return "\n".join(lines)
+
+
+def _plan(world: World) -> tuple[str, ...]:
+    return world.words.kinds["chat"].plan
 
 
 def search_results(world: World, draw: Draw, query: str, lines_wanted: int) -> str:
     """Hits of a search: title, address, snippet."""
     lines = [f"{draw.between(1200, 940_000)} results for {query!r}", ""]
     for position in range(1, max(3, lines_wanted) + 1):
-        slots = Slots(world, draw)
-        city = slots["city"].lower().replace(" ", "-") if slots["city"].isascii() else "detail"
-        address = f"https://{place_slug(draw)}.example/{city}"
-        address = f"{address}/{draw.digits(4)}"
-        world.notice("path", address)
-        lines.append(f"{position}. {place_name(world, draw)}, {slots['city']} ({address})")
+        address = new_address(world, draw)
+        lines.append(f"{position}. {place(world, address)} ({address})")
         lines.append("   " + _sentences(world, draw, world.words.page_sentences, 2))
     return "\n".join(lines)
 
@@ -73,9 +87,16 @@ _SLUG_WORDS = (
 )  # fmt: skip
 
 
-def place_slug(draw: Draw) -> str:
-    """A made-up host name."""
-    return f"{draw.pick(_SLUG_WORDS)}-{draw.pick(_SLUG_WORDS)}"
+def new_address(world: World, draw: Draw) -> str:
+    """The address of a page that can be opened later."""
+    host = f"{draw.pick(_SLUG_WORDS)}-{draw.pick(_SLUG_WORDS)}"
+    return world.notice("path", f"https://{host}.example/{draw.digits(4)}")
+
+
+def place(world: World, address: str) -> str:
+    """The place that a page is about, always the same for one address."""
+    draw = world.draw.fork(f"place/{address}")
+    return f"{place_name(world, draw)}, {draw.pick(world.cities)}"
 
 
 def place_name(world: World, draw: Draw) -> str:
@@ -86,11 +107,13 @@ def place_name(world: World, draw: Draw) -> str:
     return f"{first} {draw.pick(('House', 'Inn', 'Workshop', 'Studio', 'Rooms', 'Supply', 'Hall'))}"
 
 
-def page(world: World, draw: Draw, title: str, lines_wanted: int) -> str:
-    """A web page: facts in a table, description, prices, reviews."""
+def page(world: World, draw: Draw, address: str, lines_wanted: int) -> str:
+    """A web page: opening hours, description, prices, reviews."""
     slots = Slots(world, draw)
+    title = place(world, address)
+    slots["city"] = title.split(", ")[-1]
     lines = [title, "=" * 24, f"{slots['city']} · {draw.real(3.1, 4.9, 1)}/5 · {slots['count']} "
-             f"reviews · {slots['hour']}-{slots['hour_b']}"]  # fmt: skip
+             f"reviews · {slots['morning']}-{slots['evening']}"]  # fmt: skip
     while len(lines) < max(5, lines_wanted):
         lines.append("")
         lines.append(_sentences(world, draw, world.words.page_sentences, draw.between(2, 4)))

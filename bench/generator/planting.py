@@ -163,15 +163,12 @@ def _capital(sentence: str, fact: FactWords) -> str:
 
 
 def _places(draw: Draw, share: float, events: int, *, is_update: bool) -> tuple[int, int, int]:
-    low, high = draw.pick_weighted([((low, high), weight) for low, high, weight in _GAPS])
-    gap = draw.real(low, high, 4)
-    plant = min(share, 0.9)
-    probe = min(plant + gap, 0.97)
-    first = 0.0
-    if is_update:
-        plant = max(plant, 0.12)
-        probe = max(probe, min(plant + 0.05, 0.97))
-        first = max(0.01, plant - draw.real(0.08, 0.4, 4))
+    plant = max(share, 0.12) if is_update else share
+    first = max(0.01, plant - draw.real(0.08, 0.4, 4)) if is_update else 0.0
+    # Only gaps that end before the session does; otherwise its last message would need everything.
+    gaps = [((low, high), weight) for low, high, weight in _GAPS if plant + low <= 0.94]
+    low, high = draw.pick_weighted(gaps)
+    probe = plant + draw.real(low, min(high, 0.97 - plant), 4)
     return int(first * events) + 2, int(plant * events) + 2, int(probe * events) + 3
 
 
@@ -204,7 +201,7 @@ def plan_facts(
         name = order[index % len(order)]
         bank = by_kind[name]
         fact = bank[(index // len(order)) % len(bank)]
-        places = _places(draw, 0.92 * shares[index], events, is_update=bool(fact.first))
+        places = _places(draw, 0.9 * shares[index], events, is_update=bool(fact.first))
         for _ in range(40):
             one = _plan_one(words, fact, world, draw, places)
             if not _clashes(one, planned):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from bench.generator.domains import METRICS, REGIONS
+from bench.generator.domains import REGIONS
 from bench.generator.draws import Draw
 from bench.generator.world import Slots, World
 
@@ -41,20 +41,24 @@ def metric_table(world: World, draw: Draw, metric: str, lines_wanted: int) -> st
     regions = draw.some(REGIONS, draw.between(2, 4))
     lines = [f"{metric} by region, step {step}s", "time                 " + "  ".join(
         f"{region:>9}" for region in regions)]  # fmt: skip
-    levels = [draw.real(20, 900) for _ in regions]
+    # A share stays below one, everything else is a count or a duration.
+    is_share = metric.endswith("ratio")
+    levels = [draw.real(0.2, 0.7) if is_share else draw.real(20, 900) for _ in regions]
     for _ in range(max(6, lines_wanted)):
         at += step
         levels = [max(0.1, level * draw.real(0.88, 1.13, 3)) for level in levels]
-        lines.append(f"{moment(at)[:-5]}Z " + "  ".join(f"{level:>9.2f}" for level in levels))
-    peak = f"{max(levels):.2f}"
-    lines.append(f"max {peak}  p95 {sorted(levels)[-1] * 0.93:.2f}  samples {lines_wanted}")
+        levels = [min(level, 0.99) for level in levels] if is_share else levels
+        lines.append(f"{moment(at)[:-5]}Z " + "  ".join(f"{level:>9.3f}" for level in levels))
+    peak = f"{max(levels):.3f}"
+    lines.append(f"last max {peak}  mean {sum(levels) / len(levels):.3f}")
     world.notice("number", peak)
     return "\n".join(lines)
 
 
-def query_result(world: World, draw: Draw, table: str, lines_wanted: int) -> str:
+def query_result(
+    world: World, draw: Draw, table: str, fields: tuple[str, ...], lines_wanted: int
+) -> str:
     """Rows as a database client prints them, with the time that the query took."""
-    fields = draw.some(world.domain.fields, draw.between(2, 4))
     head = ["day", "region", *fields, "rows"]
     states = ("open", "closed", "held", "void", "pending")
     rows = []
@@ -88,12 +92,24 @@ def table_description(world: World, draw: Draw, table: str, lines_wanted: int) -
     columns += [f"{noun}_id" for noun, _ in world.nouns]
     columns += [f"{noun}_{field}" for noun, _ in world.nouns[:5] for field in world.domain.fields]
     for column in columns[: max(8, lines_wanted)]:
-        kind = draw.pick(("bigint", "text", "timestamptz", "numeric(18,4)", "boolean", "jsonb"))
+        kind, sample = _column_kind(draw, column)
         lines.append(
             f"{column:<28}{kind:<16}null {draw.real(0, 31, 1):>5}%  distinct "
-            f"{draw.between(2, 940_000):>7}  e.g. {draw.digits(5)}, {draw.digits(4)}"
+            f"{draw.between(2, 940_000):>7}  e.g. {sample}"
         )
     return "\n".join(lines)
+
+
+def _column_kind(draw: Draw, column: str) -> tuple[str, str]:
+    if column.endswith("_at"):
+        return "timestamptz", f"2026-0{draw.between(1, 6)}-1{draw.between(0, 9)}T0{draw.digits(1)}"
+    if column.endswith("_id") or column == "id":
+        return "text", f"{column[:3]}_{draw.digits(6)}"
+    if column.endswith(("state", "unit", "currency", "locale", "channel", "gate", "priority")):
+        return "text", draw.pick(("open, void", "A, B, C", "EUR, USD", "low, high", "de, en, zh"))
+    if column.endswith(("minor", "milli", "grams", "rate", "planned", "boost")):
+        return "numeric(18,4)", f"{draw.digits(3)}.{draw.digits(2)}"
+    return draw.pick(("bigint", "text", "jsonb")), draw.digits(5)
 
 
 def pod_listing(world: World, draw: Draw, lines_wanted: int) -> str:
@@ -184,8 +200,24 @@ def order_records(world: World, draw: Draw, lines_wanted: int) -> str:
 
 
 def customer_record(world: World, draw: Draw, customer: str, lines_wanted: int) -> str:
-    """One customer: profile, devices, last contacts."""
+    """One customer: profile and last contacts."""
     slots = Slots(world, draw)
+    wanted = max(1, lines_wanted // 7)
+    bank = world.words.message_sentences
+    texts = [text for _ in range(1 + wanted // len(bank)) for text in draw.some(bank, len(bank))]
+    contacts = []
+    for text in texts[:wanted]:
+        contact = Slots(world, draw)
+        world.notice("case", contact["case"])
+        contacts.append(
+            {
+                "at": contact["date"],
+                "case": contact["case"],
+                "channel": draw.pick(("mail", "phone", "chat", "form")),
+                "agent": contact["person"],
+                "text": contact.say(text),
+            }
+        )
     record = {
         "customer": customer,
         "name": slots["person"],
@@ -193,36 +225,31 @@ def customer_record(world: World, draw: Draw, customer: str, lines_wanted: int) 
         "since": slots["date"],
         "plan": draw.pick(("basic", "plus", "team", "business")),
         "flags": draw.some(("vip", "chargeback_2025", "reseller", "beta", "tax_exempt"), 2),
-        "contacts": [
+        "contacts": contacts,
+    }
+    return json.dumps(record, indent=1, ensure_ascii=False)
+
+
+def alert(world: World, draw: Draw, about: Slots, lines_wanted: int) -> str:
+    """An alert with its rule, its labels and the times it fired before."""
+    slots = Slots(world, draw)
+    is_share = about["metric"].endswith("ratio")
+    threshold = draw.real(0.3, 0.6) if is_share else draw.real(20, 800)
+    record = {
+        "alert": f"{about['service']}_{about['metric']}_high",
+        "severity": draw.pick(("page", "ticket", "warning")),
+        "region": about["region"],
+        "value": round(threshold * draw.real(1.02, 1.6), 2),
+        "threshold": threshold,
+        "labels": {"service": about["service"], "env": about["env"], "team": slots["team"]},
+        "fired_before": [
             {
-                "at": (entry := Slots(world, draw))["date"],
-                "case": entry["case"],
-                "channel": draw.pick(("mail", "phone", "chat", "form")),
-                "agent": entry["person"],
-                "text": entry.say(draw.pick(world.words.message_sentences)),
+                "at": moment(world.clock - draw.between(9_000, 9_000_000)),
+                "minutes": draw.between(3, 240),
+                "closed_by": draw.pick(world.people),
+                "trace": draw.hexadecimal(12),
             }
             for _ in range(max(1, lines_wanted // 7))
         ],
     }
-    for contact in record["contacts"]:
-        world.notice("id", contact["case"])  # type: ignore[index]
-    return json.dumps(record, indent=1, ensure_ascii=False)
-
-
-def alert(world: World, draw: Draw, lines_wanted: int) -> str:
-    """An alert with its rule, its labels and the times it fired before."""
-    slots = Slots(world, draw)
-    record = {
-        "alert": f"{slots['service']}_{draw.pick(METRICS)}_high",
-        "severity": draw.pick(("page", "ticket", "warning")),
-        "region": slots["region"],
-        "value": draw.real(0.5, 2400),
-        "threshold": draw.real(0.5, 800),
-        "labels": {"service": slots["service"], "env": slots["env"], "team": slots["team"]},
-        "fired_before": [
-            {"at": moment(world.clock - draw.between(9_000, 9_000_000)), "for": slots["minutes"],
-             "closed_by": draw.pick(world.people), "trace": draw.hexadecimal(12)}
-            for _ in range(max(1, lines_wanted // 7))
-        ],
-    }  # fmt: skip
     return json.dumps(record, indent=1, ensure_ascii=False)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 
 from bench.generator.draws import Draw
+
+_LOG_PREFIX = re.compile(r"^(\S+ )\S+ +(\S+ \S+ ).*$")
 
 
 def with_remark(text: str, sentence: str, style: str, draw: Draw) -> str:
     """The tool output with one more line that holds the sentence, somewhere in its middle."""
     lines = text.split("\n")
-    place = draw.between(min(1, len(lines)), max(1, len(lines) - 1))
+    # The first lines are a heading in most outputs.
+    place = min(draw.between(3, max(3, len(lines) - 1)), len(lines))
     if style == "code":
         return "\n".join(_as_comment(lines, sentence, place))
     if style == "json" and text.startswith("{\n"):
-        return "\n".join([lines[0], f' "note": {json.dumps(sentence, ensure_ascii=False)},',
-                          *lines[1:]])  # fmt: skip
+        # A record may get several remarks, and a key may stand only once.
+        key = "note" + "_more" * sum(line.startswith(' "note') for line in lines)
+        row = f' "{key}": {json.dumps(sentence, ensure_ascii=False)},'
+        return "\n".join([lines[0], row, *lines[1:]])
     if style == "log":
-        stamp = lines[place - 1].split(" ")[0]
-        return "\n".join([*lines[:place], f"{stamp} INFO  note: {sentence}", *lines[place:]])
+        remark = _LOG_PREFIX.sub(r"\1INFO  \2", lines[place - 1]) + sentence
+        return "\n".join([*lines[:place], remark, *lines[place:]])
     return "\n".join([*lines[:place], f"note: {sentence}", *lines[place:]])
 
 

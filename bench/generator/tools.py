@@ -11,15 +11,16 @@ from bench.generator import code, pages, records
 from bench.generator.draws import Draw
 from bench.generator.world import Slots, World
 
-Render = Callable[[int], str]
+Render = Callable[[Draw, int], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A call to make: what the agent says its target is, and how the result is rendered.
 
-    `render(lines)` gives the result; `line_tokens` is about what one of its lines costs, `style`
-    how a remark is put into it (code, log, json or text). A fixed answer has 0 line tokens.
+    `render(draw, lines)` gives the result; `line_tokens` is about what one of its lines costs,
+    `style` how a remark is put into it (code, log, json or text). A fixed answer has 0 line tokens.
+    `is_live` marks what changes with time; everything else answers the same call the same way.
     """
 
     tool: str
@@ -28,6 +29,7 @@ class Step:
     render: Render
     line_tokens: int
     style: str = "text"
+    is_live: bool = False
 
 
 Maker = Callable[[World, Draw, Slots], Step]
@@ -51,7 +53,7 @@ def _read_file(world: World, draw: Draw, slots: Slots) -> Step:
         "read_file",
         {"path": path},
         path,
-        lambda lines: code.file_view(world, path, lines),
+        lambda draw, lines: code.file_view(world, path, lines),
         11,
         "code",
     )
@@ -63,7 +65,7 @@ def _read_settings(world: World, draw: Draw, slots: Slots) -> Step:
         "read_file",
         {"path": path},
         path,
-        lambda lines: code.file_view(world, path, lines),
+        lambda draw, lines: code.file_view(world, path, lines),
         9,
         "code",
     )
@@ -75,7 +77,7 @@ def _grep(world: World, draw: Draw, slots: Slots) -> Step:
         "grep",
         {"pattern": pattern, "path": world.product},
         pattern,
-        lambda lines: code.matches(world, draw, pattern, lines),
+        lambda draw, lines: code.matches(world, draw, pattern, lines),
         27,
         "text",
     )
@@ -88,9 +90,10 @@ def _run_tests(world: World, draw: Draw, slots: Slots) -> Step:
         "run_tests",
         {"target": target},
         target,
-        lambda lines: code.test_run(world, draw, target, lines),
+        lambda draw, lines: code.test_run(world, draw, target, lines),
         18,
         "text",
+        is_live=True,
     )
 
 
@@ -104,12 +107,12 @@ def _edit_file(world: World, draw: Draw, slots: Slots) -> Step:
     arguments = {"path": path, "old_text": "\n".join(old), "new_text": "\n".join(new)}
     answer = f"{path}: 1 replacement at line {start + 1}, {len(new) - len(old)} line added"
     if draw.chance(0.5):
-        return Step("edit_file", arguments, path, lambda _: answer, 0)
+        return Step("edit_file", arguments, path, lambda _, __: answer, 0)
     return Step(
         "edit_file",
         arguments,
         path,
-        lambda wanted: code.change(world, draw, path, wanted),
+        lambda draw, lines: code.change(world, draw, path, lines),
         13,
         "text",
     )
@@ -121,7 +124,6 @@ def _shell(world: World, draw: Draw, slots: Slots) -> Step:
             (
                 "make build AREA={id_noun} 2>&1 | tail -n {count}",
                 "./scripts/migrate.sh --env {env} --dry-run",
-                "git log --oneline --since {date} -- {path}",
                 "{product}ctl check {config}",
             )
         )
@@ -130,9 +132,10 @@ def _shell(world: World, draw: Draw, slots: Slots) -> Step:
         "shell",
         {"command": command},
         command,
-        lambda lines: records.build_output(world, draw, lines),
+        lambda draw, lines: records.build_output(world, draw, lines),
         21,
         "text",
+        is_live=True,
     )
 
 
@@ -142,7 +145,7 @@ def _list(world: World, draw: Draw, slots: Slots) -> Step:
         "list_files",
         {"path": folder, "recursive": True},
         folder,
-        lambda lines: code.listing(world, draw, lines),
+        lambda draw, lines: code.listing(world, draw, lines),
         23,
         "text",
     )
@@ -154,7 +157,7 @@ def _diff(world: World, draw: Draw, slots: Slots) -> Step:
         "git_diff",
         {"path": path, "against": slots["branch"]},
         path,
-        lambda lines: code.change(world, draw, path, lines),
+        lambda draw, lines: code.change(world, draw, path, lines),
         13,
         "text",
     )
@@ -170,9 +173,10 @@ def _logs(world: World, draw: Draw, slots: Slots) -> Step:
         "query_logs",
         arguments,
         service,
-        lambda lines: records.log_lines(world, draw, lines, service),
+        lambda draw, lines: records.log_lines(world, draw, lines, service),
         56,
         "log",
+        is_live=True,
     )
 
 
@@ -182,8 +186,9 @@ def _metrics(world: World, draw: Draw, slots: Slots) -> Step:
         "query_metrics",
         {"metric": metric, "service": slots["service"]},
         metric,
-        lambda lines: records.metric_table(world, draw, metric, lines),
+        lambda draw, lines: records.metric_table(world, draw, metric, lines),
         34,
+        is_live=True,
     )
 
 
@@ -193,8 +198,9 @@ def _traces(world: World, draw: Draw, slots: Slots) -> Step:
         "query_traces",
         {"service": service, "slower_than_ms": draw.between(100, 900)},
         service,
-        lambda lines: records.traces(world, draw, lines),
+        lambda draw, lines: records.traces(world, draw, lines),
         19,
+        is_live=True,
     )
 
 
@@ -204,8 +210,9 @@ def _kubectl(world: World, draw: Draw, slots: Slots) -> Step:
         "kubectl",
         {"command": command},
         command,
-        lambda lines: records.pod_listing(world, draw, lines),
+        lambda draw, lines: records.pod_listing(world, draw, lines),
         42,
+        is_live=True,
     )
 
 
@@ -215,7 +222,7 @@ def _alert(world: World, draw: Draw, slots: Slots) -> Step:
         "get_alert",
         {"name": name},
         name,
-        lambda lines: records.alert(world, draw, lines),
+        lambda draw, lines: records.alert(world, draw, slots, lines),
         15,
         "json",
     )
@@ -227,22 +234,24 @@ def _runbook(world: World, draw: Draw, slots: Slots) -> Step:
         "read_runbook",
         {"service": service},
         service,
-        lambda lines: pages.article(world, draw, service, lines),
+        lambda draw, lines: pages.article(world, draw, service, lines),
         80,
     )
 
 
 def _query(world: World, draw: Draw, slots: Slots) -> Step:
     table = draw.pick((slots["table"], slots["table_b"]))
+    fields = (slots["column"], slots["column_b"])
     query = slots.say(
         draw.pick(
             (
                 "select created_at::date as day, region, {column}, {column_b}, count(*) as rows "
                 "from {target} where created_at >= '{date}' group by 1, 2, 3, 4 order by 1",
-                "select day, region, {column}, rows from {target} where region <> '{region}' "
-                "and {column_b} is not null order by rows desc limit {count}",
+                "select day, region, {column}, {column_b}, rows from {target} "
+                "where region <> '{region}' and {column_b} is not null order by 1 limit {count}",
                 "with recent as (select * from {target} where created_at >= '{date}') "
-                "select day, region, {column}, count(*) as rows from recent group by 1, 2, 3",
+                "select day, region, {column}, {column_b}, count(*) as rows from recent "
+                "group by 1, 2, 3, 4",
             )
         ).replace("{target}", table)
     )
@@ -250,7 +259,7 @@ def _query(world: World, draw: Draw, slots: Slots) -> Step:
         "run_query",
         {"sql": query},
         table,
-        lambda lines: records.query_result(world, draw, table, lines),
+        lambda draw, lines: records.query_result(world, draw, table, fields, lines),
         30,
     )
 
@@ -261,7 +270,7 @@ def _describe(world: World, draw: Draw, slots: Slots) -> Step:
         "describe_table",
         {"table": table},
         table,
-        lambda lines: records.table_description(world, draw, table, lines),
+        lambda draw, lines: records.table_description(world, draw, table, lines),
         37,
     )
 
@@ -269,11 +278,12 @@ def _describe(world: World, draw: Draw, slots: Slots) -> Step:
 def _script(world: World, draw: Draw, slots: Slots) -> Step:
     path = world.notice("path", f"analysis/{slots['id_noun']}/{slots['verb']}_{slots['column']}.py")
     arguments = {"path": path, "since": slots["date"], "region": slots["region"]}
+    fields = (slots["column"],)
     return Step(
         "run_script",
         arguments,
         path,
-        lambda lines: records.query_result(world, draw, slots["table"], lines),
+        lambda draw, lines: records.query_result(world, draw, slots["table"], fields, lines),
         30,
     )
 
@@ -284,7 +294,7 @@ def _customer(world: World, draw: Draw, slots: Slots) -> Step:
         "find_customer",
         {"customer": customer},
         customer,
-        lambda lines: records.customer_record(world, draw, customer, lines),
+        lambda draw, lines: records.customer_record(world, draw, customer, lines),
         13,
         "json",
     )
@@ -296,17 +306,20 @@ def _orders(world: World, draw: Draw, slots: Slots) -> Step:
         "get_orders",
         {"customer": customer, "since": slots["date"]},
         customer,
-        lambda lines: records.order_records(world, draw, lines),
+        lambda draw, lines: records.order_records(world, draw, lines),
         9,
         "json",
     )
 
 
 def _case(world: World, draw: Draw, slots: Slots) -> Step:
-    earlier = world.earlier("id", draw)
-    case = earlier if earlier and earlier.startswith("CASE") else slots["case"]
+    case = slots["earlier_case"] if draw.chance(0.5) else world.notice("case", slots["case"])
     return Step(
-        "read_case", {"case": case}, case, lambda lines: pages.thread(world, draw, lines), 65
+        "read_case",
+        {"case": case},
+        case,
+        lambda draw, lines: pages.thread(world, draw, case, lines),
+        65,
     )
 
 
@@ -316,7 +329,7 @@ def _help(world: World, draw: Draw, slots: Slots) -> Step:
         "search_help",
         {"query": subject, "limit": draw.between(1, 4)},
         subject,
-        lambda lines: pages.article(world, draw, subject, lines),
+        lambda draw, lines: pages.article(world, draw, subject, lines),
         80,
     )
 
@@ -327,18 +340,18 @@ def _note(world: World, draw: Draw, slots: Slots) -> Step:
         "add_note",
         {"case": slots["case"], "text": text},
         slots["case"],
-        lambda _: f"{slots['case']}: note {draw.digits(4)} saved",
+        lambda _, __: f"{slots['case']}: note {draw.digits(4)} saved",
         0,
     )
 
 
 def _search(world: World, draw: Draw, slots: Slots) -> Step:
-    query = f"{slots['city']} {slots.say(draw.pick(world.words.kinds['chat'].plan))}"
+    query = slots["query"] if draw.chance(0.7) else f"{slots['query']} 2026"
     return Step(
         "web_search",
         {"query": query},
-        slots["city"],
-        lambda lines: pages.search_results(world, draw, query, lines),
+        query,
+        lambda draw, lines: pages.search_results(world, draw, query, lines),
         85,
     )
 
@@ -346,13 +359,12 @@ def _search(world: World, draw: Draw, slots: Slots) -> Step:
 def _open(world: World, draw: Draw, slots: Slots) -> Step:
     address = world.earlier("path", draw)
     if address is None or not address.startswith("http"):
-        address = world.notice("path", f"https://{pages.place_slug(draw)}.example/{draw.digits(4)}")
-    title = f"{pages.place_name(world, draw)}, {slots['city']}"
+        address = pages.new_address(world, draw)
     return Step(
         "open_page",
         {"url": address},
         address,
-        lambda lines: pages.page(world, draw, title, lines),
+        lambda draw, lines: pages.page(world, draw, address, lines),
         38,
     )
 
@@ -360,13 +372,13 @@ def _open(world: World, draw: Draw, slots: Slots) -> Step:
 def _read_note(world: World, draw: Draw, slots: Slots) -> Step:
     name = f"{slots['city']}-{slots['date']}.md"
     return Step(
-        "read_note", {"name": name}, name, lambda lines: pages.thread(world, draw, lines), 65
+        "read_note", {"name": name}, name, lambda draw, lines: pages.notes(world, draw, lines), 65
     )
 
 
 def _save_note(world: World, draw: Draw, slots: Slots) -> Step:
     text = slots.say(draw.pick(world.words.kinds["chat"].plan))
-    return Step("save_note", {"text": text}, slots["city"], lambda _: "saved", 0)
+    return Step("save_note", {"text": text}, slots["city"], lambda _, __: "saved", 0)
 
 
 # Makers with their weights, by kind of session; update_plan is made by the assembling.

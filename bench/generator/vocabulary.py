@@ -15,7 +15,9 @@ class KindWords:
 
     A request is one of `requests`, sometimes with one of `contexts` and one of `wishes`; a final
     message is one of `findings`, some of `details` and one of `offers`. `plan` holds plan items,
-    `thoughts` what the agent says before it calls a tool, by tool name, "" for any tool.
+    `thoughts` what the agent says before it calls a tool, by tool name, "" for any tool. Which
+    findings answer a request is the same in all languages, see ANSWERS in `speech`; `queries` are
+    what the web is searched for, request by request.
     """
 
     system: str
@@ -27,6 +29,7 @@ class KindWords:
     offers: tuple[str, ...]
     plan: tuple[str, ...]
     thoughts: Mapping[str, tuple[str, ...]]
+    queries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

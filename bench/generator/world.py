@@ -6,7 +6,6 @@ report speak of the same thing; over the session a few services, tables and peop
 
 from __future__ import annotations
 
-import re
 from collections import deque
 
 from bench.generator.domains import (
@@ -41,7 +40,7 @@ class World:
             for (noun, _), role in zip(
                 draw.some(self.nouns, 6),
                 draw.some(
-                    ("writer", "api", "worker", "gateway", "scheduler", "sync", "indexer"), 6
+                    ("writer", "api", "runner", "gateway", "scheduler", "sync", "indexer"), 6
                 ),
                 strict=True,
             )
@@ -60,6 +59,7 @@ class World:
             "path": deque(maxlen=_SEEN_MAX),
             "id": deque(maxlen=_SEEN_MAX),
             "number": deque(maxlen=_SEEN_MAX),
+            "case": deque(maxlen=_SEEN_MAX),
         }
 
     def advance(self, seconds: float) -> float:
@@ -165,10 +165,16 @@ def _figures(world: World, draw: Draw, kind: str) -> str | None:
             return str(draw.between(2, 9))
         case "percent":
             return f"{draw.real(0.4, 38.0, 1)}%"
+        case "high":
+            return f"{draw.real(71.0, 99.6, 1)}%"
+        case "morning":
+            return f"{draw.between(6, 10):02d}:{draw.between(0, 45, 15):02d}"
+        case "evening":
+            return f"{draw.between(17, 22):02d}:{draw.between(0, 45, 15):02d}"
         case "ms":
             return f"{draw.between(14, 2900)} ms"
         case "minutes":
-            return str(draw.between(4, 55))
+            return str(draw.between(11, 55))
         case "line":
             return str(draw.between(12, 340))
         case "hour":
@@ -194,19 +200,23 @@ def _figures(world: World, draw: Draw, kind: str) -> str | None:
     return None
 
 
-_FALLBACK = {"path": "path", "id": "request_id", "number": "count"}
+_FALLBACK = {"path": "path", "id": "request_id", "number": "count", "case": "case"}
 
 
 def fill_slot(world: World, draw: Draw, slots: Slots, name: str) -> str:
     """Draw the value of a slot. A suffix `_b` or `_c` asks for another one of the same kind."""
-    kind = re.sub(r"_[b-f]$", "", name)
-    suffix = name[len(kind) :]
+    suffix = name[-2:] if name.endswith(("_b", "_c")) else ""
+    kind = name.removesuffix(suffix)
     if kind == "id_noun":
         taken = slots.get("id_noun") if suffix else None
         return draw.pick([noun for noun, _ in world.nouns if noun != taken])
     if kind.startswith("earlier_"):
         what = kind.removeprefix("earlier_")
         return world.earlier(what, draw) or slots[_FALLBACK[what]]
+    if suffix and kind in ("count", "few"):
+        # "{few} of {few_b}" must make sense: the second figure is the larger one.
+        smaller = int(slots[kind])
+        return str(smaller + draw.between(1, max(6, smaller // 2)))
     # Files of one turn belong together; other words with a suffix are about something else.
     noun = slots["id_noun" if kind in ("path", "test") else "id_noun" + suffix]
     value = None

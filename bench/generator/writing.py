@@ -32,7 +32,20 @@ DISTRACTORS_FILE = "distractors.jsonl"
 CHECKSUMS_FILE = "SHA256SUMS"
 
 # Every session comes to about 60,000 tokens (o200k_base); the number of events makes that up.
-BUNDLED: tuple[Recipe, ...] = ()
+BUNDLED: tuple[Recipe, ...] = (
+    Recipe("coding", "en", events=181, seed=11),
+    Recipe("coding", "en", events=182, seed=12),
+    Recipe("incident", "en", events=200, seed=13),
+    Recipe("incident", "en", events=178, seed=14),
+    Recipe("analysis", "en", events=167, seed=15),
+    Recipe("analysis", "en", events=158, seed=16),
+    Recipe("support", "en", events=240, seed=17),
+    Recipe("chat", "en", events=277, seed=18),
+    Recipe("coding", "zh", events=189, seed=21),
+    Recipe("incident", "zh", events=159, seed=22),
+    Recipe("support", "zh", events=218, seed=23),
+    Recipe("chat", "zh", events=283, seed=24),
+)
 
 
 def write_corpus(
