@@ -7,7 +7,7 @@ for each text, one look at each unit for the words that mark rules, decisions, p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -83,12 +83,14 @@ _OUTCOME = _Words(
     "完成 已经 修复 通过 实现 新增 添加 成功",
 )
 _WORD = re.compile(r"[a-z][a-z'-]*")
-# Without one of these, or anything but ASCII, no unit is marked: most units are told so at once.
+_ALL_MARKS = (_RULE, _DECISION, _PLAN, _ERROR, _OUTCOME)
+# Without one of these no unit is marked: most units are told so at once.
 _TRIGGERS = frozenset(
     word
-    for marks in (_RULE, _DECISION, _PLAN, _ERROR, _OUTCOME)
+    for marks in _ALL_MARKS
     for word in (*marks.english, *_WORD.findall(" ".join(marks.phrases)))
 )
+_CHINESE_TRIGGER = re.compile("|".join(word for marks in _ALL_MARKS for word in marks.chinese))
 _PIECES_REMEMBERED_MAX = 20_000
 
 
@@ -164,10 +166,14 @@ def _units_of(speaker: Speaker, text: str) -> tuple[tuple[str, Unit], ...]:
     next_entity = 0
     section = ""
     is_said = speaker not in ("tool", "call")
+    whole = text.lower()
+    is_plain = not _has_trigger(whole, _WORD.findall(whole))
     for start, stop in _spans(text, by_sentence=is_said):
         first_entity = next_entity
         while next_entity < len(entities) and entities[next_entity].start < stop:
             next_entity += 1
+        if is_plain and not is_said and first_entity == next_entity:
+            continue
         raw = text[start:stop].strip()
         heading = _HEADING.match(raw) if speaker == "summary" else None
         if heading is not None:
@@ -188,7 +194,7 @@ def _units_of(speaker: Speaker, text: str) -> tuple[tuple[str, Unit], ...]:
 def _marks(lowered: str, *, is_said: bool) -> tuple[bool, bool, bool, bool, bool]:
     """Rule, decision, plan, error, outcome; words of a tool's output are never the first three."""
     words = frozenset(_WORD.findall(lowered))
-    if lowered.isascii() and _TRIGGERS.isdisjoint(words) and "[ ]" not in lowered:
+    if not _has_trigger(lowered, words) and "[ ]" not in lowered:
         return False, False, False, False, False
     return (
         is_said and _RULE.mark(lowered, words),
@@ -196,6 +202,12 @@ def _marks(lowered: str, *, is_said: bool) -> tuple[bool, bool, bool, bool, bool
         is_said and _PLAN.mark(lowered, words),
         _ERROR.mark(lowered, words),
         _OUTCOME.mark(lowered, words),
+    )
+
+
+def _has_trigger(lowered: str, words: Iterable[str]) -> bool:
+    return not _TRIGGERS.isdisjoint(words) or (
+        not lowered.isascii() and _CHINESE_TRIGGER.search(lowered) is not None
     )
 
 
