@@ -17,7 +17,9 @@ REPAIRS_KEPT_PER_KIND_MAX = 200
 """So many repairs of one kind are listed one by one; further ones are summed up in one line."""
 
 _REPLACEMENT = "\ufffd"
-_CHUNK_BYTES = 1 << 18
+_ENDS_AN_ITEM = frozenset(",] \t\r\n")
+CHUNK_BYTES = 1 << 18
+"""So much of a list is read at once, more when an item is larger."""
 
 
 class DamagedJson(Exception):
@@ -147,8 +149,9 @@ class ListItems:
     `problem` says afterwards why the reading ended before the end of the list, None when it didn't.
     """
 
-    def __init__(self, stream: IO[bytes], log: RepairLog) -> None:
+    def __init__(self, stream: IO[bytes], log: RepairLog, chunk_bytes: int = CHUNK_BYTES) -> None:
         self._stream = stream
+        self._chunk_bytes = chunk_bytes
         self._log = log
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors=_COUNTING_REPLACE)
         self._buffer = ""
@@ -197,7 +200,7 @@ class ListItems:
             return False
         self._buffer = self._buffer[self._position :]
         self._position = 0
-        chunk = self._stream.read(max(_CHUNK_BYTES, len(self._buffer)))
+        chunk = self._stream.read(max(self._chunk_bytes, len(self._buffer)))
         _invalid.count = 0
         self._buffer += self._decoder.decode(chunk, final=not chunk)
         if _invalid.count:
@@ -215,7 +218,7 @@ class ListItems:
                     raise
                 continue
             # A number could go on in the next chunk.
-            if end < len(self._buffer) or not self._fill():
+            if self._buffer[end : end + 1] in _ENDS_AN_ITEM or not self._fill():
                 return value, end
 
     def _cleaned(self, value: Any, end: int, where: str) -> Any:

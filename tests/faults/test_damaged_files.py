@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bench.events import Session
 from bench.formats import detected, formats
-from bench.formats.own import session_to_bytes
 from bench.formats.decoding import REPAIRS_KEPT_PER_KIND_MAX
+from bench.formats.own import session_to_bytes
 from bench.formats.source import Source
 from bench.loading import load_sessions
 from tests.generators import sessions
@@ -91,7 +91,72 @@ CHAT = [
         "response": {"choices": [{"message": REPLY}], "usage": {"prompt_tokens": 3}},
     }
 ]
+PI = [
+    {"type": "session", "id": "p", "timestamp": "2030-01-01T00:00:00Z", "cwd": "/w"},
+    {
+        "type": "message",
+        "id": "1",
+        "parentId": None,
+        "message": {
+            "role": "assistant",
+            "content": [{"type": "toolCall", "id": "a", "name": "f", "arguments": {"x": 1}}],
+            "usage": {"input": 1, "output": 2},
+        },
+    },
+    {
+        "type": "message",
+        "id": "2",
+        "parentId": "1",
+        "message": {"role": "toolResult", "toolCallId": "a", "content": "x"},
+    },
+    {"type": "compaction", "id": "3", "parentId": "2", "summary": "s", "firstKeptEntryIndex": 1},
+]
+GEMINI = [
+    {
+        "sessionId": "g",
+        "projectHash": "h",
+        "messages": [
+            {"id": "1", "type": "user", "content": "List."},
+            {
+                "id": "2",
+                "type": "gemini",
+                "content": "",
+                "thoughts": [{"subject": "s", "description": "d"}],
+                "toolCalls": [
+                    {
+                        "id": "a",
+                        "name": "ls",
+                        "args": {},
+                        "result": [{"functionResponse": {"id": "a", "response": {"output": "x"}}}],
+                    }
+                ],
+                "tokens": {"input": 3, "output": 1, "cached": 0},
+            },
+        ],
+    },
+    {
+        "contents": [
+            {"role": "user", "parts": [{"text": "Read."}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "r", "args": {"g": 1}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "r", "response": {"v": 1}}}]},
+        ]
+    },
+]
+SWE = [
+    {
+        "info": {"mini_version": "1"},
+        "trajectory_format": "m",
+        "messages": [USER, {**REPLY, "extra": {"response": {"usage": {"prompt_tokens": 1}}}}],
+    },
+    {
+        "trajectory": [{}],
+        "history": [USER, {"role": "tool", "tool_call_ids": ["a"], "content": ""}],
+    },
+]
 FILES = {
+    "pi": "\n".join(map(json.dumps, PI)).encode(),
+    "gemini": json.dumps(GEMINI[0], indent=1).encode(),
+    "swe": json.dumps(SWE[0]).encode(),
     "claude": "\n".join(map(json.dumps, CLAUDE)).encode(),
     "codex": "\n".join(map(json.dumps, CODEX)).encode(),
     "chat": "\n".join(map(json.dumps, CHAT)).encode(),
@@ -183,7 +248,9 @@ def _with(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), records=st.sampled_from((CLAUDE, CODEX, CHAT)), strange=VALUES)
+@given(
+    data=st.data(), records=st.sampled_from((CLAUDE, CODEX, CHAT, PI, GEMINI, SWE)), strange=VALUES
+)
 def test_any_value_in_any_field(
     tmp_path: Path, data: st.DataObject, records: list[Any], strange: Any
 ) -> None:
