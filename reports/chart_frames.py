@@ -97,6 +97,9 @@ def frontier(data: RunData) -> pandas.DataFrame:
         for row in rows_of(summarise(data.cells))
     ]
     for row in rows:
+        if not row["fired"] and not row["is_control"]:
+            # A replay may be scored although it stopped before any compaction.
+            row["retention"] = math.nan
         row["is_dominated"] = not row["is_control"] and any(_beats(o, row) for o in rows)
     return frame_of(rows, FRONTIER)
 

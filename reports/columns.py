@@ -56,7 +56,8 @@ def kept(row: Row) -> str:
 
 def retries(row: Row) -> float:
     """All second tries of a row together; suppressed attempts were never made."""
-    return sum(row[kind] for kind in RETRY_KINDS if kind != "suppressed" and row[kind] == row[kind])
+    made = [row[kind] for kind in RETRY_KINDS if kind != "suppressed"]
+    return float(sum(count for count in made if not numbers.is_missing(count)))
 
 
 def _fired(row: Row) -> str:

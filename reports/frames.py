@@ -121,6 +121,7 @@ OUTCOMES: tuple[str, ...] = (
     "contradicted",
     "lost_re_readable",
     "lost_said_once",
+    "unserved",  # the replay had stopped before the request that needed it
     "unreadable",  # it could only stand in opaque native state
 )
 KEPT_OUTCOMES: tuple[str, ...] = ("recovered", "present")

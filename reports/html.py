@@ -28,7 +28,6 @@ from reports.threats import threats
 
 _WORST_MAX = 10
 _REASONS_MAX = 6
-_FIRST_CHARTS = ("frontier", "sawtooth")
 
 
 def to_html(data: RunData, drawings: dict[str, str]) -> str:
@@ -45,6 +44,7 @@ def to_html(data: RunData, drawings: dict[str, str]) -> str:
     environment.filters |= {"clean": clean, "excerpt": excerpt, "tokens": numbers.tokens}
     script = files("reports").joinpath("templates/report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    table = _table(data)
     return environment.get_template("report.html.j2").render(
         about=data.about,
         status=_status(data),
@@ -61,7 +61,11 @@ def to_html(data: RunData, drawings: dict[str, str]) -> str:
             if chart.name in drawings
         },
         columns=COLUMNS,
-        table=_table(data),
+        table=table,
+        scoreboard=sorted(
+            (row for row in table if not row["is_control"]),
+            key=lambda row: -row["bar"]["middle"] if row["bar"] else 1.0,
+        ),
         worst=worst(data, _WORST_MAX),
         outcome_names=style.OUTCOME_NAMES,
         threats=threats(data),
@@ -81,13 +85,15 @@ def json_block(value: Any) -> str:
 
 
 _PROLOGUE = re.compile(r"^.*?(?=<svg)", re.S)
-_METADATA = re.compile(r"<metadata>.*?</metadata>", re.S)
+_METADATA = re.compile(r"<metadata>.*?</metadata>|<style\b[^>]*>.*?</style>", re.S)
 _ID = re.compile(r'\bid="([^"]+)"')
+_SIZE = re.compile(r'(<svg\b[^>]*?)\s(?:width|height)="[^"]*"')
 _REFERENCE = re.compile(r'(url\(#|href="#)([^")]+)')
 
 
 def inline_svg(drawing: str, name: str) -> str:
-    """A drawing ready to stand in the page: no prologue, ids of its own, colours as variables."""
+    """A drawing ready to stand in the page: no prologue and no style that would reach the whole
+    page, ids of its own, colours as variables."""
     text = _METADATA.sub("", _PROLOGUE.sub("", drawing, count=1))
     text = _ID.sub(rf'id="{name}-\1"', text)
     text = _REFERENCE.sub(rf"\1{name}-\2", text)
@@ -96,8 +102,8 @@ def inline_svg(drawing: str, name: str) -> str:
     for colour, variable in names.items():
         text = text.replace(colour, f"var(--{variable})")
     # Its size comes from the page; the drawing keeps its proportions.
-    text = re.sub(r'(<svg\b[^>]*?)\s(?:width|height)="[^"]*"', r"\1", text, count=1)
-    text = re.sub(r'(<svg\b[^>]*?)\s(?:width|height)="[^"]*"', r"\1", text, count=1)
+    for _ in ("width", "height"):
+        text = _SIZE.sub(r"\1", text, count=1)
     return text.replace("<svg", '<svg aria-hidden="true" focusable="false"', 1).strip()
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas
 
 SHOWN_MAX = 400
-_SEVERITY: dict[str, int] = {"contradicted": 0, "stale": 1, "lost_said_once": 2}
+_SEVERITY: dict[str, int] = {"contradicted": 0, "stale": 1, "lost_said_once": 2, "unserved": 4}
 _RULES: tuple[str, ...] = ("constraint", "negation", "decision", "update", "preference")
 _CONTROLS: tuple[str, ...] = ("keep_all", "empty")
 
@@ -24,6 +24,7 @@ def lost(data: RunData) -> pandas.DataFrame:
     chosen = facts[
         ~facts["strategy"].isin(_CONTROLS) & ~facts["outcome"].isin((*KEPT_OUTCOMES, "unreadable"))
     ].copy()
+    chosen["row"] = chosen.index  # the place in the frame of all facts
     same = ["session", "strategy", "window_asked", "model", "kind", "text"]
     chosen["times"] = chosen.groupby(same, sort=False)["text"].transform("size")
     chosen["strategies"] = chosen.groupby(["session", "kind", "text"], sort=False)[

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from reports.columns import COLUMNS, COLUMN, has_several, name_of
+from reports.columns import COLUMN, COLUMNS, has_several, name_of
 from reports.frames import RunData, rows_of
 from reports.losses import worst
 from reports.style import OUTCOME_NAMES

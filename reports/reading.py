@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from bench.facts import Fact, Use
 from bench.found_facts import HEADLINE_AGE_TOKENS
+from bench.observations import Replay
 from bench.plan import CONTROLS
 from bench.results import Results, results_of
 from bench.store import Run, StoredCell
+from reports.excerpts import source_line, summary_line
 from reports.frames import (
+    CELL_KEYS,
     CELLS,
     COMPACTIONS,
     FACTS,
@@ -26,35 +29,102 @@ from reports.frames import (
     RunData,
     frame_of,
 )
+from reports.losses import shown_losses, worst
+from reports.sharing import shared
 
 if TYPE_CHECKING:
     import pandas
 
 
 def read_run(folder: Path, *, share: bool = False) -> RunData:
-    """The frames of a run. Raises UsageError when the folder holds none."""
+    """The frames of a run; `share` leaves out excerpts and hashes the ids of sessions.
+
+    Raises UsageError when the folder holds no run.
+    """
     with Run.open(folder) as run:
         results = results_of(run)
-        rows: dict[str, list[dict[str, Any]]] = {
-            name: [] for name in ("requests", "compactions", "facts", "survival")
-        }
-        known: tuple[str, _SessionFacts] | None = None
-        for stored in run.cells():
-            key = _key(stored)
-            if known is None or known[0] != stored.cell.session:
-                known = (stored.cell.session, _SessionFacts(run, stored.cell.session))
-            _add_replay(rows, key, run, stored)
-            detail = (stored.scores or {}).get("detail", {})
-            rows["facts"] += known[1].rows(key, detail, stored.status)
-            rows["survival"] += ({**key, **one} for one in detail.get("survival", ()))
-        return RunData(
+        facts, survival = _outcomes(run)
+        data = RunData(
             about_run(run, results, folder),
             cell_frame(results.cells),
-            frame_of(rows["requests"], REQUESTS),
-            frame_of(rows["compactions"], COMPACTIONS),
-            frame_of(rows["facts"], FACTS),
-            frame_of(rows["survival"], SURVIVAL),
+            frame_of([], REQUESTS),
+            frame_of([], COMPACTIONS),
+            facts,
+            survival,
         )
+        frames = _replays(run, facts, {} if share else _rows_to_show(data))
+        data = RunData(data.about, data.cells, *frames, survival)
+        return shared(data) if share else data
+
+
+def _outcomes(run: Run) -> tuple[pandas.DataFrame, pandas.DataFrame]:
+    """The frames of facts and survival, from the stored scores alone."""
+    facts: list[dict[str, Any]] = []
+    survival: list[dict[str, Any]] = []
+    known: tuple[str, _SessionFacts] | None = None
+    for stored in run.cells():
+        key = _key(stored)
+        if known is None or known[0] != stored.cell.session:
+            known = (stored.cell.session, _SessionFacts(run, stored.cell.session))
+        detail = (stored.scores or {}).get("detail", {})
+        facts += known[1].rows(key, detail, stored)
+        survival += ({**key, **one} for one in detail.get("survival", ()))
+    return frame_of(facts, FACTS), frame_of(survival, SURVIVAL)
+
+
+def _rows_to_show(data: RunData) -> dict[tuple[Any, ...], list[int]]:
+    """The rows of the facts that a reader will see in full, by cell."""
+    chosen: dict[tuple[Any, ...], list[int]] = {}
+    for row in [*shown_losses(data), *worst(data)]:
+        key = tuple(row[name] for name in CELL_KEYS)
+        chosen.setdefault(key, []).append(row["row"])
+    return chosen
+
+
+def _replays(
+    run: Run, facts: pandas.DataFrame, wanted: Mapping[tuple[Any, ...], list[int]]
+) -> tuple[pandas.DataFrame, pandas.DataFrame, pandas.DataFrame]:
+    """The frames of requests and compactions, and `facts` with the lines of the wanted rows."""
+    requests: list[dict[str, Any]] = []
+    lines: dict[int, tuple[str, str]] = {}
+    compactions: list[dict[str, Any]] = []
+    for stored in run.cells():
+        replay = run.replay(stored)
+        if replay is None:
+            continue
+        key = _key(stored)
+        accepted = {one.request for one in replay.compactions if one.outcome == "accepted"}
+        requests += (
+            {**key, **asdict(seen), "is_compacted": seen.index in accepted}
+            for seen in replay.requests
+        )
+        compactions += (
+            {**key, **{name: getattr(one, name) for name in COMPACTIONS if name not in key}}
+            for one in replay.compactions
+        )
+        for row in wanted.get(tuple(key[name] for name in CELL_KEYS), ()):
+            lines[row] = _lines_of(run, stored, replay, facts.iloc[row])
+    if lines:
+        facts = facts.copy()
+        for place, column in enumerate(("source_line", "summary_line")):
+            found = {row: pair[place] for row, pair in lines.items()}
+            facts.loc[list(found), column] = list(found.values())
+    return frame_of(requests, REQUESTS), frame_of(compactions, COMPACTIONS), facts
+
+
+def _lines_of(
+    run: Run, stored: StoredCell, replay: Replay, fact: pandas.Series[Any]
+) -> tuple[str, str]:
+    """Where the fact was said, and what the summary of the request that needed it says."""
+    history = run.history(stored.cell.session)
+    # Planted facts are shown as "subject: value"; the value is what was said.
+    text = str(fact["text"])
+    value = text.split(": ", 1)[-1] if fact["origin"] == "planted" else text
+    seq = int(fact["source_seq"])
+    source = source_line(history[seq - 1].message, value) if 1 <= seq <= len(history) else ""
+    seen = next((one for one in replay.requests if one.at_seq == fact["needed_at_seq"]), None)
+    items = replay.heads[seen.head] if seen is not None and seen.is_served else ()
+    return source, summary_line(items, value, source)
 
 
 def cell_frame(cells: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
@@ -110,23 +180,6 @@ def _key(stored: StoredCell) -> dict[str, Any]:
     }
 
 
-def _add_replay(
-    rows: dict[str, list[dict[str, Any]]], key: dict[str, Any], run: Run, stored: StoredCell
-) -> None:
-    replay = run.replay(stored)
-    if replay is None:
-        return
-    compacted = {one.request for one in replay.compactions if one.outcome == "accepted"}
-    for request in replay.requests:
-        rows["requests"].append(
-            {**key, **asdict(request), "is_compacted": request.index in compacted}
-        )
-    for compaction in replay.compactions:
-        rows["compactions"].append(
-            {**key, **{name: getattr(compaction, name) for name in COMPACTIONS if name not in key}}
-        )
-
-
 class _SessionFacts:
     """The facts and uses of one session, ready to be joined with the outcomes of its cells."""
 
@@ -138,18 +191,20 @@ class _SessionFacts:
             self._roles = [event.message.role for event in run.session(session).events]
 
     def rows(
-        self, key: dict[str, Any], detail: Mapping[str, Any], status: str
+        self, key: dict[str, Any], detail: Mapping[str, Any], stored: StoredCell
     ) -> Iterator[dict[str, Any]]:
         """One row for each fact and use that the cell was asked for; none where it wasn't
         exercised, since nothing could be lost there."""
-        if status == "not_exercised":
+        if stored.status == "not_exercised":
             return
         for outcome in detail.get("facts", ()):
             fact = self._facts.get(outcome["fact"])
             if fact is not None and outcome.get("is_told", True):
                 yield self._planted(key, fact, outcome)
         for use, was_there in zip(self._uses, detail.get("visible", ()), strict=False):
-            yield self._found(key, use, was_there)
+            stop = stored.stopped.at_request if stored.stopped is not None else None
+            is_served = stop is None or use.request < stop
+            yield self._found(key, use, was_there if is_served else None, is_served=is_served)
 
     def _planted(
         self, key: dict[str, Any], fact: Fact, outcome: Mapping[str, Any]
@@ -171,7 +226,9 @@ class _SessionFacts:
 
     def _outcome(self, fact: Fact, outcome: Mapping[str, Any]) -> str:
         currency, is_present = outcome["currency"], outcome["is_present"]
-        if is_present is None and currency is None and outcome["is_served"]:
+        if not outcome["is_served"]:
+            return "unserved"
+        if is_present is None and currency is None:
             return "unreadable"
         if currency in ("stale_only", "contradicted"):
             return "contradicted" if currency == "contradicted" else "stale"
@@ -180,8 +237,10 @@ class _SessionFacts:
         roles = {self._roles[seq - 1] for seq in fact.source_seqs if seq <= len(self._roles)}
         return "lost_re_readable" if roles == {"tool"} else "lost_said_once"
 
-    def _found(self, key: dict[str, Any], use: Use, was_there: bool | None) -> dict[str, Any]:
-        outcome = "unreadable" if was_there is None else "present"
+    def _found(
+        self, key: dict[str, Any], use: Use, was_there: bool | None, *, is_served: bool
+    ) -> dict[str, Any]:
+        outcome = "present" if was_there else "unreadable" if is_served else "unserved"
         if was_there is False:
             outcome = f"lost_{use.severity}"
         return {

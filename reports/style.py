@@ -44,12 +44,14 @@ MARKERS: tuple[str, ...] = ("o", "s", "^", "D", "v", "P", "X", "h")
 DASHES: tuple[str, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-", "--")  # type: ignore[assignment]
 HATCHES: tuple[str, ...] = ("", "///", "xxx", "\\\\\\", "---", "|||", "+++", "//")
 OUTCOME_COLOURS: dict[str, str] = {
+    # Not the very values of the series: these stay as they are on a dark page.
     "recovered": "#005a8c",
-    "present": "#0072b2",
+    "present": "#0071b1",
     "stale": "#f0e442",
-    "contradicted": "#cc79a7",
-    "lost_re_readable": "#e69f00",
-    "lost_said_once": "#d55e00",
+    "contradicted": "#cc78a6",
+    "lost_re_readable": "#e69e01",
+    "lost_said_once": "#c44f00",
+    "unserved": "#4d4d4d",
     "unreadable": "#b0b6bd",
 }
 OUTCOME_NAMES: dict[str, str] = {
@@ -59,6 +61,7 @@ OUTCOME_NAMES: dict[str, str] = {
     "contradicted": "contradicted",
     "lost_re_readable": "lost, re-readable",
     "lost_said_once": "lost for good (said once)",
+    "unserved": "replay had stopped",
     "unreadable": "unreadable (opaque state)",
 }
 OUTCOME_HATCHES: dict[str, str] = {
@@ -68,6 +71,7 @@ OUTCOME_HATCHES: dict[str, str] = {
     "contradicted": "xx",
     "lost_re_readable": "//",
     "lost_said_once": "++",
+    "unserved": "..",
     "unreadable": "--",
 }
 
@@ -197,8 +201,12 @@ def to_svg(figure: Figure) -> str:
             format="svg",
             metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
         )
+    # Columns of numbers are set with blanks, which SVG would fold into one.
+    text = buffer.getvalue().replace(
+        "*{stroke-linejoin", "text{white-space:pre}*{stroke-linejoin", 1
+    )
     # Matplotlib ends some lines in blanks, which version control systems complain about.
-    return re.sub(r"[ \t]+\n", "\n", buffer.getvalue())
+    return re.sub(r"[ \t]+\n", "\n", text)
 
 
 def to_png(figure: Figure, dots_per_inch: int = 150) -> bytes:

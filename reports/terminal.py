@@ -83,10 +83,10 @@ def _print_table(results: Results, console: Console) -> None:
     console.print(table)
     console.print(
         Text(
-            "kept: share of what was needed, 95% interval over sessions · said once: the "
-            "part that is lost for good · re-read: the part that a tool could show again · saved, cost: against the full "
-            "history · fired: sessions with a compaction "
-            "(a strategy that never fired isn't scored)",
+            "kept: share of what was needed, 95% interval over sessions · said once: the part that "
+            "is lost for good · re-read: the part that a tool could show again · saved, cost: "
+            "against the full history · fired: sessions with a compaction (a strategy that never "
+            "fired isn't scored)",
             style="dim",
         )
     )

@@ -58,9 +58,9 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "frontier",
         "Who keeps more for the tokens that it saves?",
-        "Each point is the mean over sessions (n: those in which the strategy compacted); crosses are "
-        "95% intervals. A dominated strategy (grey) keeps and saves no more than another one. Settings "
-        "of one strategy are joined.",
+        "Each point is the mean over sessions (n: those in which the strategy compacted); crosses "
+        "are 95% intervals. A dominated strategy (grey) keeps and saves no more than another one. "
+        "Settings of one strategy are joined.",
         chart_frames.frontier,
         frontier.draw,
     ),
@@ -91,8 +91,9 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "generations",
         "Does it get worse with every compaction?",
-        "Of the entities in use before a compaction and needed within 100 steps after it, the share that "
-        "survived it; the numbers at risk stand below. Bands are 95% intervals over sessions.",
+        "Of the entities in use before a compaction and needed within 100 steps after it, the "
+        "share that survived it; the numbers at risk stand below. Bands are 95% intervals over "
+        "sessions.",
         fact_frames.by_generation,
         generations.draw,
     ),

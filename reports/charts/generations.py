@@ -34,7 +34,7 @@ def draw(frame: pandas.DataFrame) -> Figure:
     mosaic: list[list[Any]] = [
         line + ["."] * (4 - len(line)) for line in layout[: max(1, -(-len(kinds) // 2))]
     ]
-    panels = figure.subplot_mosaic(mosaic, sharey=True)  # type: ignore[arg-type]
+    panels = figure.subplot_mosaic(mosaic, sharey=True)
     for kind, axes in panels.items():
         _panel(axes, [r for r in rows if r["kind"] == kind], is_main=kind == "all")
         count = totals.get(kind, sum(totals.values()))

@@ -91,7 +91,7 @@
     "Re-readable", "Saved", "Cost", "Compactions", "Retries", "Requests", "Invalid", "Reason"];
   const headRow = make("tr");
   for (const name of headings) {
-    const heading = make("th");
+    const heading = make("th", null, ["Strategy", "Model", "Status", "Reason"].includes(name) ? "text" : "");
     heading.scope = "col";
     heading.setAttribute("aria-sort", "none");
     const button = make("button", name);
@@ -267,7 +267,7 @@
       + `${loss.age === null ? "" : `, ${tokens(loss.age)} tokens after its last mention`}`
       + `${loss.mustKeep ? "; must keep" : ""}`;
     entry.append(head, make("div", said, "story"), quote("source", loss.source || "not at hand"),
-      quote("summary", loss.summary || "nothing like it"),
+      quote("summary", loss.summary || (loss.outcome === "unserved" ? "no request was made, the replay had stopped" : "nothing like it")),
       quote("answer", "not asked: the layer is what stands in the request, no reader was run"));
     return { entry, strategy: String(loss.strategy), outcome: loss.outcome, text: entry.textContent.toLowerCase() };
   });
