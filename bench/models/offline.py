@@ -91,6 +91,10 @@ def saliences(units: Sequence[Unit]) -> Mapping[int, float]:
         rule = (6.0 if unit.speaker in ("user", "summary") else 3.0) if unit.is_rule else 0.0
         said = 2.5 * unit.is_decision + 1.5 * unit.is_plan + 1.0 * unit.is_error
         recency = 2.0 * ((position + 1) / len(units)) ** 2
+        # "Let me have a look." is said often and means little.
+        is_chatter = unit.speaker in ("assistant", "unknown") and not (
+            unit.is_load_bearing or unit.is_plan or unit.is_error or unit.is_outcome
+        )
         # Of two that say as much, the shorter one.
         length = math.log2(8 + len(unit.text)) * 0.4
         found[unit.order] = (
@@ -104,5 +108,6 @@ def saliences(units: Sequence[Unit]) -> Mapping[int, float]:
             + 2.0 * (unit.order == last)
             + recency
             - length
+            - 1.5 * is_chatter
         )
     return found

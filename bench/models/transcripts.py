@@ -131,6 +131,9 @@ def _turn(speaker: Speaker, text: str) -> Iterator[Piece]:
     text = text.strip()
     if not text:
         return
+    if speaker == "call":
+        name, _, arguments = text.partition(" ")
+        text = f"{name} {_argument_text(arguments)}" if arguments.startswith("{") else text
     # Only what can be a checkpoint is taken for one; a tool may print anything.
     may_be_summary = speaker in ("user", "assistant", "unknown")
     is_summary = may_be_summary and EARLIER_SUMMARY.match(text) is not None

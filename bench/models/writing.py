@@ -7,6 +7,7 @@ the material. Sizes are true tokens, and the finished text is counted as a whole
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from bench.tokens import count, truncate
 NOTHING = "Nothing recorded."
 NOTHING_IN_CHINESE = "没有记录。"
 
+# A section's share isn't filled with units below this: they compete with all others.
+_SHARE_SALIENCE_MIN = 1.0
 # After this many candidates for a section that didn't fit, its others are taken not to fit either.
 _MISSES_MAX = 12
 
@@ -102,10 +105,14 @@ def _chosen(
     shares = [_SHARES[section.role] for section in outline.sections] or [1.0]
     limits = [budget * share / sum(shares) for share in shares]
 
-    def take(candidates: Iterable[Unit], limit_of: Callable[[int], float]) -> None:
+    def take(
+        candidates: Iterable[Unit], limit_of: Callable[[int], float], least: float = -math.inf
+    ) -> None:
         misses = [0] * len(spent)
         for unit in candidates:
             section = sections[unit.order]
+            if salience[unit.order] < least:
+                return
             if unit.order in chosen or misses[section] >= _MISSES_MAX:
                 continue
             tokens = count(f"- {unit.text}\n")
@@ -120,7 +127,7 @@ def _chosen(
         for unit in ranked:
             best.setdefault(sections[unit.order], unit)
         take((best[section] for section in sorted(best)), lambda _: budget)
-        take(ranked, limits.__getitem__)
+        take(ranked, limits.__getitem__, _SHARE_SALIENCE_MIN)
     take(ranked, lambda _: budget)
     return list(chosen.values())
 
