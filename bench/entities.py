@@ -98,6 +98,9 @@ def _extract(text: str) -> tuple[Entity, ...]:
             held = _classify_and_remember(chunk)
         if held:
             start = match.start()
+            if chunk[0] == "-" and chunk[1] != "-" and start and not text[start - 1].isspace():
+                # The end of a name whose beginning isn't known.
+                continue
             while address < len(spans) and spans[address][1] <= start:
                 address += 1
             if address == len(spans) or start < spans[address][0]:
@@ -127,7 +130,12 @@ def _classify_and_remember(chunk: str) -> tuple[_Found, ...]:
     held: tuple[_Found, ...] = ()
     if len(chunk) <= CHUNK_LENGTH_MAX and not _PLAIN_WORD.fullmatch(chunk):
         names = _NAME.finditer(chunk)
-        held = tuple(found for name in names for found in _classify(name[0], name.start()))
+        held = tuple(
+            found
+            for name in names
+            if name.start() < 2 or chunk[name.start() - 1] != "-"
+            for found in _classify(name[0], name.start())
+        )
     _classified[chunk] = held
     return held
 
@@ -232,7 +240,9 @@ def _literals(text: str) -> Iterator[Entity]:
             if held and held[0][1] == literal:
                 continue
         start = match.start() + 1 + inside.index(literal)
-        yield Entity("literal", literal, key_of(literal, "literal"), start)
+        key = key_of(literal, "literal")
+        if key:
+            yield Entity("literal", literal, key, start)
 
 
 def _command(text: str, start: int) -> Entity | None:
@@ -242,7 +252,14 @@ def _command(text: str, start: int) -> Entity | None:
     match = _COMPILED["command"].match(text, start, start + COMMAND_LENGTH_MAX)
     if match is None:
         return None
-    command = match[0].rstrip(".:?!\\ \t")
+    command = match[0]
+    if (
+        match.end() == start + COMMAND_LENGTH_MAX
+        and not text[match.end() : match.end() + 1].isspace()
+    ):
+        # The limit cut a word in two.
+        command = command.rpartition(" ")[0]
+    command = command.rstrip(".:?!\\ \t")
     words = command.split(None, 2)
     if len(words) < 2 or words[1].lower() in _STOPPED["command"] or not _counts("command", command):
         return None

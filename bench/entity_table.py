@@ -212,9 +212,9 @@ COMMAND_LENGTH_MAX = 120
 
 # Runs of these are cut out of a text; names are then looked for in each distinct run.
 CHUNK_PATTERN = rf"[{_WORD}./@\\~\-]+(?::\\[{_WORD}./@\\~\-]+)?"
-# An escape that was left in the text ends a name; backslashes join names after a drive only.
+# An escape or an ellipsis ends a name; backslashes join names after a drive only.
 NAME_PATTERN = (
-    rf"\\[nrt]|[A-Za-z]:\\[{_WORD}.\-\\]*[{_WORD}]"
+    rf"\\[nrt]|\.{{3,}}/?|[A-Za-z]:\\[{_WORD}.\-\\]*[{_WORD}]"
     rf"|(?:--|[.~]{{0,2}}/|\.|@)?[{_WORD}](?:[{_WORD}./@\-]*[{_WORD}])?"
 )
 BEFORE_COMMAND_PATTERN = (

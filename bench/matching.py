@@ -134,13 +134,14 @@ _SEPARATED = re.compile(r"\d{1,3}(?:(?:,\d{3})+|(?:_\d{3})+)(?![\d_])")
 _WITH_UNIT = re.compile(rf"\d{UNIT_PATTERN}")
 _MAY_BE_DATE = re.compile(r"T\d\d:\d|/\d{1,2}/\d|年\d")
 _DATE = re.compile(
-    r"(\d{4})(?:(-\d\d-\d\d)T(?=\d\d:\d\d)|/(\d{1,2})/(\d{1,2})(?![\w/])|年(\d{1,2})月(\d{1,2})日)"
+    rf"(\d{{4}})(?:(-\d\d-\d\d)T(?=\d\d:\d\d)"
+    rf"|/(\d{{1,2}})/(\d{{1,2}})(?![{LETTERS}0-9_/])|年(\d{{1,2}})月(\d{{1,2}})日)"
 )
 _MONTH_FIRST = re.compile(rf"{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})(?!\d)")
 _DAY_FIRST = re.compile(rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)? {_MONTH}\.?,? (\d{{4}})(?!\d)")
 _MAY_HOLD_MONTH = re.compile(r"[JFMASOND](?:an|eb|ar|pr|ay|un|ul|ug|ep|ct|ov|ec)[a-z]*\.?,? \d")
 _HERE = re.compile(r"\./(?<![\w./~\-]\./)(?=\.?\w)")
-_DRIVE = re.compile(r"(?<!\w)[A-Za-z]:\\[\w.\-\\]+")
+_DRIVE = re.compile(rf"(?<![{LETTERS}0-9_])[A-Za-z]:\\[\w.\-\\]+")
 # White space that was quoted and never read back, in a transcript for one.
 _ESCAPE = re.compile(r"\\[nrt]")
 _ASCII_WORD_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_")
@@ -154,7 +155,8 @@ def normalise(text: str) -> str:
     but for figures that only their surroundings explain (a list "100,200" reads as one number).
     """
     if not text.isascii() and not unicodedata.is_normalized("NFKC", text):
-        text = unicodedata.normalize("NFKC", text)
+        # Of "，" NFKC makes a comma without a blank, which could then stand inside a number.
+        text = unicodedata.normalize("NFKC", text.replace("，", ", "))
     if "\\" in text:
         text = _DRIVE.sub(lambda match: match[0].replace("\\", "/"), text)
         text = _ESCAPE.sub(" ", text)
@@ -210,7 +212,9 @@ def _canonical_unit(match: re.Match[str]) -> str:
     text, start = match.string, match.start()
     while start and (text[start - 1].isdigit() or text[start - 1] == "."):
         start -= 1
-    if start and (is_word(text[start - 1]) or text[start - 1] in "-/"):
+    before, beyond = text[start - 1 : start], text[start - 2 : start - 1]
+    is_in_name = before == "-" and is_word(beyond) and not beyond.isdigit()
+    if is_in_name or before == "/" or is_word(before):
         return match[0]
     return f"{match[0][0]} {UNITS[match[0][1:].lstrip(' -').lower()]}"
 
@@ -281,6 +285,10 @@ def _is_whole(text: str, start: int, stop: int, kind: str) -> bool:
     if is_version:
         return not _PRE_RELEASE.match(text, stop)
     if kind == "path":
+        if before == "." and text.endswith("...", 0, start):
+            before = " "
+        if before == "-" and start > 1 and text[start - 2] not in " \x00":
+            return False
         return _is_whole_path(first, before, after, beyond)
     if kind in ("url", "email"):
         return not (after in "/.-?#&=@" and is_word(beyond))
@@ -293,6 +301,6 @@ def _is_whole(text: str, start: int, stop: int, kind: str) -> bool:
 
 def _is_whole_path(first: str, before: str, after: str, beyond: str) -> bool:
     # A directory is visible in the path of its file, a relative path in the absolute one.
-    if before in ".-~" or (first in "/~" and is_word(before)):
+    if before in ".~" or (first in "/~" and is_word(before)):
         return False
     return not (after in ".-" and is_word(beyond))

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from bench import entity_table
 from bench.entities import ENTITY_TABLE_VERSION, ENTITY_TYPES, extract, kind_of
+from bench.events import Session
+from bench.matching import contains, normalise
+from tests.generators import sessions
 
 
 def found(text: str) -> list[tuple[str, str]]:
@@ -117,6 +120,36 @@ def test_any_text_can_be_read(text: str) -> None:
     assert all(text.startswith(entity.text, entity.start) for entity in entities)
     assert [entity.start for entity in entities] == sorted(entity.start for entity in entities)
     assert all(entity.key and len(entity.text) >= 2 for entity in entities)
+
+
+PIECES = st.sampled_from(
+    [
+        *("src/a.py", "./b/c.ts", ".../d/e.go", "潮汐", "-2026.md", "-", "--", "15", "20%"),
+        *("3,000", "ms", "v1.2", "-rc1", "abc1234", "..", "retry_limit", "self.", "os.path"),
+        *("TypeError", "https://x.org/a", ")", "(", '"', "'", "`", "「", "」", "git", "push"),
+        *("main", ",", ".", ":", ";", "/", "\\n", "\\", "@", "me@x.org", "2026-01-05", "T10:11:12"),
+        *("年", "É", "{x}", "=", "C:\\a\\b", "|", "&&", "中", "1", "_", "ab"),
+    ]
+)
+
+
+GAPS = st.sampled_from((" ", "\n", "，", "。", " (", ") ", ": ", ". ", ", ", "“", "”", "中", " | "))
+
+
+@given(st.lists(st.tuples(PIECES, GAPS), max_size=12))
+def test_what_is_found_in_a_text_is_contained_in_it(pieces: list[tuple[str, str]]) -> None:
+    """A summary that copies a line must never be said to have invented what stands there."""
+    text = "".join(piece + gap for piece, gap in pieces)
+    for entity in extract(text):
+        assert contains(normalise(text), entity.key, entity.kind), entity
+
+
+@given(sessions())
+def test_what_is_found_in_a_session_is_contained_in_it(session: Session) -> None:
+    for event in session.events:
+        text = normalise(event.message.text)
+        for entity in extract(event.message.text):
+            assert contains(text, entity.key, entity.kind), entity
 
 
 @given(st.sampled_from(("src/a.py", "retry_limit", "v1.2.3", "abc1234", "TypeError")))
