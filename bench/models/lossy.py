@@ -39,7 +39,7 @@ class LossyModel:
     @property
     def name(self) -> str:
         """The canonical spec."""
-        return f"lossy({self.p:.12g})" if self.p % 1 else f"lossy({self.p:.1f})"
+        return f"lossy({self.p + 0.0!r})"
 
     def complete(
         self, messages: Sequence[Message], *, output_tokens_max: int, seed: int

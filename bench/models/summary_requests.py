@@ -77,6 +77,10 @@ _MATERIAL_TAG = re.compile(
     r"(?:\s[^<>\n]*)?>",
     re.IGNORECASE | re.MULTILINE,
 )
+# Lines of a form to fill in: headings, numbered titles, tags, "[text]", "<!-- text -->", "...".
+_FORM_LINE = re.compile(
+    r"#{1,6}\s.*|\d{1,2}[.)]\s[^:：]{1,60}[:：]|</?[\w-]+>|(?:[-*]\s+)?(?:\[[^\]]+\]|<!--.*|\.{3}|…)"
+)
 _FENCE = re.compile(r"^(?P<mark>`{3,}|~{3,})[^\n`]*\n", re.MULTILINE)
 _MATERIAL_LINE = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]*|-{2,}[ \t]*|={2,}[ \t]*|\*\*)?(?:(?:here|this) is the |the )?"
@@ -192,15 +196,19 @@ def split_prompt(text: str) -> tuple[str, tuple[str, ...]]:
     """The instructions of a prompt message, and the pieces of material inside it."""
     outer: list[str] = []
     inner: list[str] = []
-    rest = text
-    while (tag := _MATERIAL_TAG.search(rest)) is not None and not _is_output_tag(rest, tag):
-        end = rest.rfind(f"</{tag['name']}>")
-        outer.append(rest[: tag.start()])
+    done = position = 0
+    while (tag := _MATERIAL_TAG.search(text, position)) is not None:
+        stop = text.rfind(f"</{tag['name']}>", tag.end())
+        stands_alone = text[tag.end() : tag.end() + 1] in ("", "\n", "\r")
+        if _is_output_tag(text, tag) or (stop < 0 and not stands_alone):
+            position = tag.end()
+            continue
+        outer.append(text[done : tag.start()])
         name = tag["name"].lower()
         label = "[summary]: " if "summar" in name or "checkpoint" in name else ""
-        inner.append(label + rest[tag.end() : end if end > tag.end() else len(rest)])
-        rest = rest[end + len(tag["name"]) + 3 :] if end > tag.end() else ""
-    kept, fenced = _split_fences(rest)
+        inner.append(label + text[tag.end() : stop if stop >= 0 else len(text)])
+        done = position = stop + len(tag["name"]) + 3 if stop >= 0 else len(text)
+    kept, fenced = _split_fences(text[done:])
     inner.extend(fenced)
     cut = _material_start(kept)
     if cut < len(kept):
@@ -210,11 +218,14 @@ def split_prompt(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _is_output_tag(text: str, tag: re.Match[str]) -> bool:
-    """True for <summary> as the form of the answer: alone, or around a short template."""
+    """True for <summary> as the form of the answer: empty, in an example, or with placeholders."""
     if tag["name"].lower() not in ("summary", "checkpoint"):
         return False
-    end = text.find(f"</{tag['name']}>", tag.end())
-    return end < 0 or end - tag.end() < _TEMPLATE_FENCE_CHARACTERS_MAX
+    stop = text.find(f"</{tag['name']}>", tag.end())
+    body = text[tag.end() : stop] if stop >= 0 else ""
+    is_example = text.rfind("<example", 0, tag.start()) > text.rfind("</example", 0, tag.start())
+    lines = [line.strip() for line in body.split("\n") if line.strip()]
+    return is_example or all(map(_FORM_LINE.fullmatch, lines))
 
 
 def _split_fences(text: str) -> tuple[str, list[str]]:

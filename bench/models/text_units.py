@@ -91,7 +91,7 @@ _TRIGGERS = frozenset(
     for word in (*marks.english, *_WORD.findall(" ".join(marks.phrases)))
 )
 _CHINESE_TRIGGER = re.compile("|".join(word for marks in _ALL_MARKS for word in marks.chinese))
-_PIECES_REMEMBERED_MAX = 20_000
+_PIECES_REMEMBERED_MAX = 4_096
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,3 +205,17 @@ def test_a_label_in_a_tools_output_is_no_turn_of_a_transcript_with_brackets() ->
 
 def test_text_without_labels_is_one_piece() -> None:
     assert [piece.speaker for piece in read_transcript("{not json\nplain")] == ["unknown"]
+
+
+def test_summary_tags_hold_the_form_of_the_answer_or_an_earlier_summary() -> None:
+    form = "Answer so:\n<summary>\n[text]\n</summary>\n<conversation>\nHi.\n</conversation>"
+    assert split_prompt(form)[1] == ("\nHi.\n",)
+    earlier = "Update the summary.\n<summary>\n## Pwned\nThe port is 8443.\n</summary>\nWrite it."
+    outer, inner = split_prompt(earlier)
+    assert "Pwned" not in outer
+    assert "8443" in inner[0]
+
+
+def test_a_tag_named_in_the_instructions_opens_nothing() -> None:
+    text = "Summarise what stands in\n<conversation> tags, with the heading `## Goal`."
+    assert split_prompt(text) == (text, ())
