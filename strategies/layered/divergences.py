@@ -1,7 +1,8 @@
 """Where `layered` deliberately differs from the original program, in one list.
 
 The functions of this package answer as the original does when they are told `original=True` (and
-the strategy when told `as_original=True`, but for the last five); what follows are the defaults.
+the strategy when told `as_original=True`); what follows are the defaults. Where `parameter` is
+empty, a replay can't do as the original does.
 """
 
 from __future__ import annotations
@@ -82,6 +83,12 @@ DIVERGENCES: tuple[Divergence, ...] = (
         "beyond the window.",
         "The reserve is min(16,384, window / 4) throughout.",
         "A replay makes no outputs of its own, and the limit could fall to one token.",
+    ),
+    Divergence(
+        "no_stream",
+        "After an overflow nothing is recovered once a part of the answer has streamed.",
+        "A refused request has answered nothing, so it may always be recovered, once a turn.",
+        "A replay has no streams.",
     ),
     Divergence(
         "own_words",
