@@ -6,10 +6,12 @@ and the acceptance gate are data. A fault at any point leaves the old projection
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
+from bench.engine_boundary import AcceptedBoundary
+from bench.engine_coverage import covered_items, diagnostics_of, written_count
 from bench.estimators import CHARACTERS
 from bench.events import Event, Message, Session
 from bench.invariants import violations
@@ -31,6 +33,8 @@ from bench.strategy import (
 )
 
 DEFAULT_POLICY = Policy()
+
+OnAccepted: TypeAlias = Callable[[Projection, Stage], tuple[Outcome, str]]
 
 _HEADS_COMPARED = 4
 
@@ -99,16 +103,23 @@ class Prepared:
 class Recovery:
     """What became of a refused request: `prepared` None means that it isn't sent again.
 
-    `is_spent` tells whether the turn's allowance is used up, `reason` why there is no retry.
+    `is_spent` tells whether the turn's allowance is used up, `reason` why there is no retry. When
+    something was tried in vain, `lasting` is what the next request starts from.
     """
 
     prepared: Prepared | None
     is_spent: bool
     reason: str = ""
+    lasting: Projection | None = None
 
 
 class Engine:
-    """Runs one strategy over one session. Its state belongs to one replay and to one turn of it."""
+    """Runs one strategy over one session.
+
+    `low_water` and `recoveries` belong to one turn, `accepted` to the provider's route (F9), so
+    whoever keeps a conversation saves them and sets them again. `on_accepted` is asked before a
+    result counts: it may keep it, or refuse it with an outcome and a reason (F8.5).
+    """
 
     def __init__(
         self,
@@ -121,6 +132,10 @@ class Engine:
         self.policy = policy_of(strategy)
         self.threshold = threshold_of(self.policy, provider.window)
         self.low_water = 0
+        self.recoveries = 0
+        self.generation = 0
+        self.accepted: AcceptedBoundary | None = None
+        self.on_accepted: OnAccepted | None = None
         self.compactions: list[CompactionObservation] = []
         self.heads: list[tuple[Item, ...]] = [()]
         self.retries = Retries()
@@ -134,30 +149,27 @@ class Engine:
         self._tools_units = (
             self._estimator.tools_units(session.tools) if self.policy.count_tools else 0
         )
-        self._recoveries = 0
-        self._generation = 0
-        self._accepted_seq: int | None = None
-        self._anchor: tuple[int, int] | None = None
 
     def begin_turn(self) -> None:
         """A user spoke: the low-water mark and the recovery allowance start anew (Z8, Z10)."""
         self.low_water = 0
-        self._recoveries = 0
+        self.recoveries = 0
 
     def served(self, sent: Projection, usage: Usage) -> None:
         """The provider accepted `sent`: remember how far it came and what it counted (F9.1)."""
-        self._accepted_seq = sent.stop
-        if self.policy.anchor_to_usage:
-            self._anchor = (usage.input_tokens, self._units(sent))
+        self.accepted = AcceptedBoundary(
+            sent.stop, usage.input_tokens, usage.output_tokens, self._units(sent)
+        )
 
     def size(self, projection: Projection) -> int:
         """The strategy's estimate of a request with this projection."""
         units = self._units(projection)
-        if self._anchor is None:
+        last = self.accepted
+        if last is None or not self.policy.anchor_to_usage:
             return self._estimator.tokens(units)
-        counted, counted_units = self._anchor
-        difference = self._estimator.tokens(abs(units - counted_units))
-        return max(0, counted + (difference if units >= counted_units else -difference))
+        difference = self._estimator.tokens(abs(units - last.payload_units))
+        is_more = units >= last.payload_units
+        return max(0, last.input_tokens + (difference if is_more else -difference))
 
     def _units(self, projection: Projection) -> int:
         fixed = self._estimator.envelope_units + self._tools_units
@@ -188,23 +200,31 @@ class Engine:
             return self.policy.overflow_text(error.text)
         return error.kind == "input_overflow"
 
-    def recover(self, projection: Projection, request: int) -> Recovery:
-        """After an overflow: compact whatever the estimate says, at most once a turn (Z9, F2.4)."""
+    def recover(
+        self, projection: Projection, request: int, lasting: Projection | None = None
+    ) -> Recovery:
+        """After an overflow: compact whatever the estimate says, at most once a turn (Z9, F2.4).
+
+        `projection` was refused; `lasting` is what the next request would have started from.
+        """
         if self._provider.window <= 0 or not self.policy.recovery_stages:
             return Recovery(None, False, "this strategy doesn't recover")
-        if self._recoveries >= self.policy.recoveries_per_turn:
+        if self.recoveries >= self.policy.recoveries_per_turn:
             return Recovery(None, False, "the recovery of this turn is used up")
         stages = self.policy.recovery_stages
-        prepared = self._run_stages(projection, stages, "provider", request, self.threshold)
+        prepared = self._run_stages(
+            projection, stages, "provider", request, self.threshold, lasting
+        )
         decisive: Outcome = "nothing"
         for outcome in prepared.outcomes:
             decisive = "accepted" if "accepted" in (outcome, decisive) else outcome
         is_spent = decisive in self.policy.spent_by
-        self._recoveries += is_spent
+        self.recoveries += is_spent
         if decisive != "accepted":
             if decisive == "nothing":
-                return Recovery(None, is_spent, "nothing to compact")
-            return Recovery(None, is_spent, f"{decisive}: {self.compactions[-1].reason}")
+                return Recovery(None, is_spent, "nothing to compact", prepared.lasting)
+            reason = f"{decisive}: {self.compactions[-1].reason}"
+            return Recovery(None, is_spent, reason, prepared.lasting)
         self.low_water = self.size(prepared.lasting)
         self.retries = replace(self.retries, overflow=self.retries.overflow + 1)
         return Recovery(prepared, is_spent)
@@ -220,9 +240,11 @@ class Engine:
         trigger: Trigger,
         request: int,
         target: int,
+        lasting: Projection | None = None,
     ) -> Prepared:
         """Tries the stages in order until one gets the size to `target` or below."""
-        lasting = sent = projection
+        sent = projection
+        lasting = projection if lasting is None else lasting
         outcomes: list[Outcome] = []
         for attempt, stage in enumerate(stages, start=1):
             if trigger == "manual" and not stage.is_lasting:
@@ -264,9 +286,12 @@ class Engine:
             # H8: whatever a strategy does, the projection that was valid stays.
             outcome, reason = "failed", f"strategy raised {type(error).__name__}: {error}"
         else:
-            if candidate is None:
+            if candidate is None and ask.asked == 0:
                 return "nothing", view
+            candidate = view if candidate is None else candidate
             outcome, reason, broken = self._judge(view, candidate, stage, ask.asked > 0)
+            if outcome == "accepted" and self.on_accepted is not None:
+                outcome, reason = self.on_accepted(candidate, stage)
         if outcome == "accepted" and candidate is not None:
             self._note(view, candidate, budget, request, ask, outcome, reason, broken)
             return outcome, candidate
@@ -306,7 +331,7 @@ class Engine:
             route=self._provider.route,
             model=self._provider.model,
             session=self._session.id,
-            accepted_seq=self._accepted_seq,
+            accepted_seq=self.accepted.seq if self.accepted is not None else None,
             attempt=attempt,
             now=now,
             tools=self._session.tools,
@@ -350,10 +375,10 @@ class Engine:
         """Records one try."""
         is_accepted = outcome == "accepted" and candidate is not None
         after = candidate if is_accepted and candidate is not None else view
-        diagnostics = _diagnostics(after) if is_accepted else {}
-        covered = _covered(view, after) if is_accepted else ()
+        diagnostics = diagnostics_of(after) if is_accepted else {}
+        covered = covered_items(view, after) if is_accepted else ()
         if is_accepted:
-            self._generation += any(isinstance(item, (Written, Native)) for item in after.head)
+            self.generation += any(isinstance(item, (Written, Native)) for item in after.head)
             self._count_retries(
                 int(diagnostics.get("repairs", 0)), int(diagnostics.get("replans", 0)), False
             )
@@ -367,8 +392,8 @@ class Engine:
                 stage=budget.stage,
                 outcome=outcome,
                 reason=reason,
-                generation=int(diagnostics.get("generation", self._generation)),
-                segments=int(diagnostics.get("segments", _written_count(after))),
+                generation=int(diagnostics.get("generation", self.generation)),
+                segments=int(diagnostics.get("segments", written_count(after))),
                 covered_messages=len(covered),
                 covered_first_seq=min((item.seqs[0] for item in covered), default=0),
                 covered_last_seq=max((item.seqs[1] for item in covered), default=0),
@@ -385,30 +410,3 @@ class Engine:
                 details=diagnostics,
             )
         )
-
-
-def _diagnostics(projection: Projection) -> dict[str, Any]:
-    """What a strategy left under "diagnostics" in its memory, for the record only (F11.4)."""
-    memory = projection.memory
-    if isinstance(memory, dict) and isinstance(memory.get("diagnostics"), dict):
-        return dict(memory["diagnostics"])
-    return {}
-
-
-def _covered(before: Projection, after: Projection) -> tuple[Item, ...]:
-    """The items that stood before and don't stand any more."""
-    remaining = {
-        item.event.seq: item for item in after.head if not isinstance(item, Written | Native)
-    }
-    covered: list[Item] = []
-    for item in before.items:
-        if isinstance(item, Written | Native):
-            if item not in after.head:
-                covered.append(item)
-        elif item.event.seq <= after.tail_start and remaining.get(item.event.seq) != item:
-            covered.append(item)
-    return tuple(covered)
-
-
-def _written_count(projection: Projection) -> int:
-    return sum(isinstance(item, Written | Native) for item in projection.head)

@@ -39,7 +39,7 @@ def replay(
     stopped: Stopped | None = None
     for event in session.events:
         if event.message.role == "assistant":
-            attempt = _request(engine, provider, projection.advance(), len(requests))
+            attempt = attempt_request(engine, provider, projection.advance(), len(requests))
             requests.append(attempt.observation)
             projection = attempt.projection
             if attempt.refusal is not None:
@@ -64,13 +64,17 @@ def replay(
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class Attempt:
+    """One request and what the next one starts from; `refusal` None means that it was served."""
+
     observation: RequestObservation
     projection: Projection
     refusal: str | None = None
 
 
-def _request(engine: Engine, provider: Provider, projection: Projection, index: int) -> _Attempt:
+def attempt_request(
+    engine: Engine, provider: Provider, projection: Projection, index: int
+) -> Attempt:
     """One request, compacted before when due and rescued at most once when refused."""
     prepared = engine.prepare(projection, index)
     refusal: str | None = None
@@ -80,8 +84,9 @@ def _request(engine: Engine, provider: Provider, projection: Projection, index: 
         refusal = f"{error.kind}: {error.text}"
         if not engine.is_overflow(error):
             return _refused(engine, provider, prepared, index, refusal)
-        recovery = engine.recover(prepared.sent, index)
+        recovery = engine.recover(prepared.sent, index, prepared.lasting)
         if recovery.prepared is None:
+            prepared = replace(prepared, lasting=recovery.lasting or prepared.lasting)
             reason = f"{refusal} ({recovery.reason})"
             return _refused(engine, provider, prepared, index, reason)
         prepared = recovery.prepared
@@ -93,14 +98,14 @@ def _request(engine: Engine, provider: Provider, projection: Projection, index: 
     engine.served(prepared.sent, usage)
     observation = _observed(engine, prepared, index, usage.input_tokens)
     observation = replace(observation, is_served=True, cached_tokens=usage.cached_tokens or 0)
-    return _Attempt(observation, prepared.lasting)
+    return Attempt(observation, prepared.lasting)
 
 
 def _refused(
     engine: Engine, provider: Provider, prepared: Prepared, index: int, reason: str
-) -> _Attempt:
+) -> Attempt:
     tokens = provider.measure(prepared.sent)
-    return _Attempt(_observed(engine, prepared, index, tokens), prepared.lasting, reason)
+    return Attempt(_observed(engine, prepared, index, tokens), prepared.lasting, reason)
 
 
 def _observed(engine: Engine, prepared: Prepared, index: int, tokens: int) -> RequestObservation:
