@@ -168,9 +168,11 @@ def stored_checkpoint(given: Case) -> checkpoint.Checkpoint:
 Test = Callable[[Case], None]
 
 
-def vectors(group: str) -> Callable[[Test], Test]:
-    """One parameter for each case of the group."""
-    found = [pytest.param(case, id=case["id"]) for case in cases(group)]
+def vectors(
+    group: str, is_wanted: Callable[[Case], bool] = lambda given: True
+) -> Callable[[Test], Test]:
+    """One parameter for each case of the group whose input is wanted."""
+    found = [pytest.param(case, id=case["id"]) for case in cases(group) if is_wanted(case["input"])]
     reason = f"no cases of group {group} in {folder()}: set FOYA_VECTORS to their folder"
     missing = [pytest.param({}, id="absent", marks=pytest.mark.skip(reason=reason))]
     return pytest.mark.parametrize("case", found or missing)

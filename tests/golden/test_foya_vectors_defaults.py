@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from foya_cases import (
     Case,
     history,
@@ -20,11 +19,9 @@ from strategies.layered.divergences import DIVERGENCES
 NAMES = {each.name for each in DIVERGENCES}
 
 
-@vectors("bound")
+@vectors("bound", lambda given: given["kind"] == "bound")
 def test_foya_vectors_defaults_differ_only_by_tiny_bound(case: Case) -> None:
     given = case["input"]
-    if given["kind"] != "bound":
-        pytest.skip("the ladder is compared with the original's own limit")
     listed = [listed_message(each) for each in given["messages"]]
     limits = given["max_tokens"], given["keep_newest"]
     theirs = bounding.bound(listed, *limits, original=True)
@@ -37,11 +34,9 @@ def test_foya_vectors_defaults_differ_only_by_tiny_bound(case: Case) -> None:
     assert "tiny_bound" in NAMES
 
 
-@vectors("estimate")
+@vectors("estimate", lambda given: "messages" in given)
 def test_foya_vectors_defaults_differ_only_by_broken_json(case: Case) -> None:
     given = case["input"]
-    if "messages" not in given:
-        pytest.skip("only whole requests can hold broken JSON")
     said, offered = [message(each) for each in given["messages"]], tools(given["tools"])
     theirs = estimate.request_units(said, offered, original=True)
     ours = estimate.request_units(said, offered)
@@ -49,10 +44,8 @@ def test_foya_vectors_defaults_differ_only_by_broken_json(case: Case) -> None:
     assert "broken_json" in NAMES
 
 
-@vectors("summary")
+@vectors("summary", lambda given: given["kind"] == "generate")
 def test_foya_vectors_defaults_differ_only_by_finish_words(case: Case) -> None:
-    if case["input"]["kind"] != "generate":
-        pytest.skip("only generated summaries have an ending")
     words = summary.STOPPED_ANYWHERE + summary.OUT_OF_ROOM_ANYWHERE
     for reply in case["input"]["replies"]:
         reason = unfolded(reply.get("finish_reason", ""))
@@ -68,11 +61,9 @@ def _ending(reason: str, original: bool) -> str:
     return "stopped"
 
 
-@vectors("accept")
+@vectors("accept", lambda given: given["kind"] == "record")
 def test_foya_vectors_defaults_differ_only_by_lost_state(case: Case) -> None:
     given = case["input"]
-    if given["kind"] != "record":
-        pytest.skip("only recorded candidates hold native state")
     candidate, said = stored_checkpoint(given["candidate"]), history(given["events"])
     codes = []
     for original in (True, False):
