@@ -124,7 +124,11 @@ def sawtooth(data: RunData, session: str) -> pandas.DataFrame:
         for column in ("window_asked", "model", "seed"):
             first &= chosen[column] == chosen[column].iloc[0]
         chosen = chosen[first]
-    chosen = chosen.assign(place=[palette.get(name, -1) for name in chosen["strategy"]])
+    chosen = chosen.assign(
+        place=[palette.get(name, -1) for name in chosen["strategy"]],
+        # What `empty` drops before every request is how it works, not an event to look at.
+        is_compacted=chosen["is_compacted"] & chosen["strategy"].isin(list(palette)),
+    )
     return frame_of(chosen, SAWTOOTH)
 
 

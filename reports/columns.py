@@ -66,6 +66,12 @@ def _fired(row: Row) -> str:
     return f"{row['fired']} of {row['sessions_total']}"
 
 
+def _compactions(row: Row) -> str:
+    if row["is_control"] or numbers.is_missing(row["compactions"]):
+        return numbers.MISSING
+    return numbers.count(round(row["compactions"], 1))
+
+
 COLUMNS: tuple[Column, ...] = (
     Column(
         "retention",
@@ -93,8 +99,15 @@ COLUMNS: tuple[Column, ...] = (
         lambda row: row["fired"],
         _fired,
     ),
-    _of_metric("compactions", "compactions", lambda value: numbers.count(round(value, 1))
-               if not numbers.is_missing(value) else numbers.MISSING),
+    Column(
+        "compactions",
+        metric("compactions").caption,
+        "compactions",
+        "Accepted compactions, mean over sessions.",
+        "neither",
+        lambda row: row["compactions"],
+        _compactions,
+    ),
     Column(
         "retries",
         "Retries",
@@ -115,7 +128,7 @@ COLUMNS: tuple[Column, ...] = (
         lambda row: numbers.count(row["stopped"]),
     ),
     _of_metric("invalid_projections", "invalid", numbers.count),
-)  # fmt: skip
+)
 COLUMN: dict[str, Column] = {column.name: column for column in COLUMNS}
 
 

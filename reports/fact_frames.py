@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from bench.found_facts import AGE_BANDS
+from bench.plan import CONTROLS
 from reports.chart_frames import strategy_places
 from reports.frames import KEPT_OUTCOMES, OUTCOMES, RunData, frame_of, groups_of
 from reports.style import in_order
@@ -193,7 +194,7 @@ def counted(data: RunData) -> pandas.DataFrame:
 
 
 def _of_strategies(facts: pandas.DataFrame) -> pandas.DataFrame:
-    return facts[~facts["strategy"].isin(["keep_all", "empty"])]
+    return facts[~facts["strategy"].isin(CONTROLS)]
 
 
 def _kept_share(part: pandas.DataFrame, *, has_interval: bool = True) -> dict[str, Any]:

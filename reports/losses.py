@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bench.plan import CONTROLS
 from reports.fact_frames import counted
 from reports.frames import KEPT_OUTCOMES, RunData, rows_of
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 SHOWN_MAX = 400
 _SEVERITY: dict[str, int] = {"contradicted": 0, "stale": 1, "lost_said_once": 2, "unserved": 4}
 _RULES: tuple[str, ...] = ("constraint", "negation", "decision", "update", "preference")
-_CONTROLS: tuple[str, ...] = ("keep_all", "empty")
 
 
 def lost(data: RunData) -> pandas.DataFrame:
@@ -22,7 +22,7 @@ def lost(data: RunData) -> pandas.DataFrame:
     missed."""
     facts = counted(data)
     chosen = facts[
-        ~facts["strategy"].isin(_CONTROLS) & ~facts["outcome"].isin((*KEPT_OUTCOMES, "unreadable"))
+        ~facts["strategy"].isin(CONTROLS) & ~facts["outcome"].isin((*KEPT_OUTCOMES, "unreadable"))
     ].copy()
     chosen["row"] = chosen.index  # the place in the frame of all facts
     same = ["session", "strategy", "window_asked", "model", "kind", "text"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bench.plan import CONTROLS
 from reports import numbers, style
 from reports.chart_frames import strategy_places
 from reports.frames import CELL_KEYS, RETRY_KINDS, RunData, groups_of, rows_of
@@ -105,7 +106,9 @@ def _replays(
                 "at": _steps(is_first),
                 "tokens": _steps([int(value) for value in thin["tokens"]]),
                 "cached": [int(value) for value in thin["cached_tokens"]],
-                "compacted": [int(i) for i in part["index"][part["is_compacted"]]][:200],
+                "compacted": [int(i) for i in part["index"][part["is_compacted"]]][:200]
+                if strategy not in CONTROLS
+                else [],
                 "refused": [int(i) for i in part["index"][~part["is_served"]]][:50],
             }
         )

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec
 
+from bench.plan import CONTROLS
 from reports.text import clean, shorten
 
 if TYPE_CHECKING:
@@ -229,12 +230,11 @@ def label(strategy: object, characters_max: int = 44) -> str:
 
 def in_order(strategies: Iterable[str]) -> list[str]:
     """Each strategy once: built-in ones first, controls last, others by name."""
-    controls = ("keep_all", "empty")
 
     def rank(strategy: str) -> tuple[int, int, str]:
         name = family(strategy)
-        if strategy in controls:
-            return (2, controls.index(strategy), strategy)
+        if strategy in CONTROLS:
+            return (2, CONTROLS.index(strategy), strategy)
         return (0, _ORDER.index(name), strategy) if name in _ORDER else (1, 0, strategy)
 
     return sorted(dict.fromkeys(strategies), key=rank)
@@ -242,7 +242,7 @@ def in_order(strategies: Iterable[str]) -> list[str]:
 
 def places(strategies: Sequence[str]) -> dict[str, int]:
     """A place in the palette for each strategy that is no control, the same in every chart."""
-    own = [name for name in in_order(strategies) if name not in ("keep_all", "empty")]
+    own = [name for name in in_order(strategies) if name not in CONTROLS]
     return {name: place for place, name in enumerate(own)}
 
 

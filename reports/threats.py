@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from bench.plan import CONTROLS
 from reports.frames import RunData
 from reports.numbers import share, tokens
 from reports.style import in_order, label
@@ -53,7 +54,7 @@ def _denominators(data: RunData) -> Iterator[str]:
             f"Small denominators: {sessions} sessions; below {_FEW_SESSIONS} no p-value can reach "
             "0.05, and intervals over so few are wide or missing."
         )
-    facts = data.facts[~data.facts["strategy"].isin(["keep_all", "empty"])]
+    facts = data.facts[~data.facts["strategy"].isin(CONTROLS)]
     counts = facts["strategy"].value_counts()
     few = [name for name in in_order(counts.index) if counts[name] < _FEW_FACTS]
     if few:
@@ -93,9 +94,7 @@ def _replay(data: RunData) -> Iterator[str]:
 
 
 def _facts(data: RunData) -> Iterator[str]:
-    found = data.facts[
-        (data.facts["origin"] == "found") & ~data.facts["strategy"].isin(["keep_all", "empty"])
-    ]
+    found = data.facts[(data.facts["origin"] == "found") & ~data.facts["strategy"].isin(CONTROLS)]
     if len(found):
         yield (
             f"Found facts: {len(found):,} lookups are of entities that the recorded agent used, "

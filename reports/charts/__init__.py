@@ -83,8 +83,8 @@ CHARTS: tuple[Chart, ...] = (
     Chart(
         "age",
         "How far back does each strategy still see?",
-        "Share of facts that were there when needed, by tokens since their last mention. Means "
-        "over sessions with 95% intervals.",
+        "Share of the uses found in the recordings that were there when the agent needed them, by "
+        "tokens since the last mention. Means over sessions with 95% intervals.",
         fact_frames.by_age,
         age.draw,
     ),

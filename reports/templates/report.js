@@ -125,6 +125,7 @@
     add(served === total ? String(total) : `${served} of ${total}`, served);
     add(invalid === null ? missing : String(invalid), invalid);
     add(reason, reason, "long");
+    row.lastElementChild.title = reason;
     find("cells").tBodies[0].append(row);
     cellRows.push({ row, strategy: String(strategy), status, text: row.textContent.toLowerCase() });
   }
