@@ -76,13 +76,18 @@ _classified: dict[str, tuple[_Found, ...]] = {}
 def extract(text: str, *, stopped: frozenset[str] = frozenset()) -> tuple[Entity, ...]:
     """The typed entities of a text in the order in which they start.
 
-    Entities whose text is in `stopped` (names of tools, for instance) are left out. A text that was
-    asked for lately is answered from memory.
+    Entities whose text is in `stopped` (names of tools, for instance) are left out, and commands
+    that begin with such a name: they are calls. A text that was asked for lately is answered from
+    memory.
     """
     found = _extract(text)
     if not stopped:
         return found
-    return tuple(entity for entity in found if entity.text not in stopped)
+    return tuple(entity for entity in found if _name_of(entity) not in stopped)
+
+
+def _name_of(entity: Entity) -> str:
+    return entity.text.split(None, 1)[0] if entity.kind == "command" else entity.text
 
 
 @lru_cache(maxsize=_TEXTS_CACHED_MAX)

@@ -15,7 +15,7 @@ from bench.facts import Fact, Severity, Use
 from bench.matching import contains, normalise
 from bench.scoring_facts import FactOutcome, needle_of
 from bench.scoring_visibility import Visibility
-from bench.session_index import Needle, SessionIndex
+from bench.session_index import Needle, SessionIndex, ascii_words
 from bench.visible_text import visible_text
 
 LOSSES_MAX = 20
@@ -166,8 +166,11 @@ def _described(visibility: Visibility, lost: _Lost) -> Loss:
 def source_line_of(index: SessionIndex, needle: Needle, seq: int) -> str:
     """An excerpt of the line of event `seq` that holds the needle, else of its first line."""
     lines = visible_text(index.session.events[seq - 1].message).splitlines()
+    # A long word, which no normalisation changes, rules most lines out before they are normalised.
+    words = [word for word in ascii_words(needle.key.lower()) if word.isalpha() and len(word) > 3]
+    word = max(words, key=len, default="")
     for line in lines:
-        if contains(normalise(line), needle.key, needle.kind):
+        if word in line.lower() and contains(normalise(line), needle.key, needle.kind):
             return _excerpt(line, needle.key)
     return _excerpt(next((line for line in lines if line.strip()), ""), needle.key)
 

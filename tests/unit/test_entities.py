@@ -88,6 +88,7 @@ def test_stopped_names_are_left_out() -> None:
     assert extract("call read_file on a/b.py", stopped=frozenset({"read_file"})) == tuple(
         entity for entity in extract("call read_file on a/b.py") if entity.kind == "path"
     )
+    assert extract("grep pattern path", stopped=frozenset({"grep"})) == ()
 
 
 def test_keys_are_normalised_and_starts_point_at_the_text() -> None:
