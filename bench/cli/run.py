@@ -28,6 +28,8 @@ from bench.store import Run
 DEFAULT_STRATEGIES = ("head_tail", "layered", "prune", "native")
 DEFAULT_CORPUS = "bundled"
 _RUNS = Path(".bench") / "runs"
+_REJECTED_NAMED = 3
+_SESSION_SUFFIXES = (".json", ".jsonl", ".traj", ".eval", ".ndjson", ".log", ".txt")
 _CONFIG_KEYS = (
     "sessions",
     "strategy",
@@ -188,10 +190,22 @@ def _path_of(name: str) -> Path:
 
 
 def _rejected(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
-    """Sentences about files that were no sessions; those of the bundled corpus are known."""
+    """Sentences about files that were no sessions; those that can't be any aren't mentioned."""
     if not arguments.sessions:
         return []
-    return [f"{one.path}: not read: {one.reason}" for one in loaded.rejected]
+    suspect = [one for one in loaded.rejected if _might_be_a_session(Path(one.path))]
+    named = [f"{one.path}: not read: {one.reason}" for one in suspect[:_REJECTED_NAMED]]
+    if len(suspect) > len(named):
+        named.append(
+            f"{len(suspect) - len(named)} more files weren't read; "
+            "compaction-bench sessions inspect lists them all"
+        )
+    return named
+
+
+def _might_be_a_session(path: Path) -> bool:
+    companions = ("facts.jsonl", "distractors.jsonl")
+    return path.suffix in _SESSION_SUFFIXES and path.name not in companions
 
 
 def _free_folder(wanted: Path) -> Path:

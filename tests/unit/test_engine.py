@@ -304,3 +304,13 @@ def test_only_an_overflow_is_rescued() -> None:
     assert seen.compactions == ()
     assert seen.stopped is not None
     assert seen.stopped.reason.startswith("rate_limit")
+
+
+def test_question_whose_answer_changes_nothing_is_recorded_with_its_cost() -> None:
+    def asks_for_nothing(view: Projection, budget: Budget, ask: Ask) -> Projection | None:
+        ask([Message("user", "Summarise this.")], output_tokens_max=50)
+        return None
+
+    engine, view = engine_for(one_stage(asks_for_nothing, threshold_tokens=10))
+    assert engine.prepare(view, 0).outcomes == ("rejected",)
+    assert engine.compactions[0].ask_input_tokens > 0
