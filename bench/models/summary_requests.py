@@ -21,6 +21,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 from bench.events import Message
 from bench.models.prompt_headings import Outline, read_outline
@@ -77,6 +79,9 @@ _MATERIAL_TAG = re.compile(
     r"(?:\s[^<>\n]*)?>",
     re.IGNORECASE | re.MULTILINE,
 )
+# These may also be the form of the answer.
+_FORM_TAGS = frozenset({"summary", "checkpoint"})
+_TAGS_MAX = 10_000
 # Lines of a form to fill in: headings, numbered titles, tags, "[text]", "<!-- text -->", "...".
 _FORM_LINE = re.compile(
     r"#{1,6}\s.*|\d{1,2}[.)]\s[^:：]{1,60}[:：]|</?[\w-]+>|(?:[-*]\s+)?(?:\[[^\]]+\]|<!--.*|\.{3}|…)"
@@ -192,38 +197,58 @@ def _asks_to_close(text: str) -> bool:
     return bool(is_about_it and _ASKS_FOR_SUMMARY.search(outer))
 
 
+@lru_cache(maxsize=8)
 def split_prompt(text: str) -> tuple[str, tuple[str, ...]]:
-    """The instructions of a prompt message, and the pieces of material inside it."""
-    outer: list[str] = []
+    """The instructions of a prompt message, and the pieces of material inside it.
+
+    From the first opening tag of material to the last closing one everything is material.
+    """
     inner: list[str] = []
+    first = len(text)
     done = position = 0
+    last_of_name: dict[str, int] = {}
     while (tag := _MATERIAL_TAG.search(text, position)) is not None:
-        stop = text.rfind(f"</{tag['name']}>", tag.end())
+        closing = f"</{tag['name']}>"
+        if closing not in last_of_name:
+            last_of_name[closing] = text.rfind(closing)
+        stop = last_of_name[closing] if last_of_name[closing] >= tag.end() else -1
         stands_alone = text[tag.end() : tag.end() + 1] in ("", "\n", "\r")
-        if _is_output_tag(text, tag) or (stop < 0 and not stands_alone):
+        may_be_form = tag["name"].lower() in _FORM_TAGS
+        is_named_only = stop < 0 and (may_be_form or not stands_alone)
+        if is_named_only or (may_be_form and _is_output_tag(text, tag)):
             position = tag.end()
             continue
-        outer.append(text[done : tag.start()])
-        name = tag["name"].lower()
-        label = "[summary]: " if "summar" in name or "checkpoint" in name else ""
-        inner.append(label + text[tag.end() : stop if stop >= 0 else len(text)])
-        done = position = stop + len(tag["name"]) + 3 if stop >= 0 else len(text)
+        if first < tag.start():
+            inner.append(text[done : tag.start()])
+        first = min(first, tag.start())
+        is_summary = re.search("summar|checkpoint", tag["name"], re.IGNORECASE) is not None
+        body = text[tag.end() : stop if stop >= 0 else len(text)]
+        inner.append(f"[summary]: {body}" if is_summary else body)
+        done = position = stop + len(closing) if stop >= 0 else len(text)
+    end = max(done, _last_closing(text, first))
+    inner.append(text[done:end])
+    done = end
     kept, fenced = _split_fences(text[done:])
     inner.extend(fenced)
     cut = _material_start(kept)
-    if cut < len(kept):
-        inner.append(kept[cut:])
-    outer.append(kept[:cut])
+    inner.append(kept[cut:])
+    outer = [text[:first], kept[:cut]] if first < len(text) else [kept[:cut]]
     return "\n".join(outer), tuple(part for part in inner if part.strip())
+
+
+def _last_closing(text: str, first: int) -> int:
+    """Where the last closing tag ends of all material tags that open from `first` on."""
+    opened = islice(_MATERIAL_TAG.finditer(text, first), _TAGS_MAX)
+    names = {tag["name"] for tag in opened if tag["name"].lower() not in _FORM_TAGS}
+    closings = [f"</{name}>" for name in names]
+    return max((text.rfind(closing) + len(closing) for closing in closings), default=0)
 
 
 def _is_output_tag(text: str, tag: re.Match[str]) -> bool:
     """True for <summary> as the form of the answer: empty, in an example, or with placeholders."""
-    if tag["name"].lower() not in ("summary", "checkpoint"):
-        return False
-    stop = text.find(f"</{tag['name']}>", tag.end())
-    body = text[tag.end() : stop] if stop >= 0 else ""
-    is_example = text.rfind("<example", 0, tag.start()) > text.rfind("</example", 0, tag.start())
+    body = text[tag.end() : text.find(f"</{tag['name']}>", tag.end())]
+    before = text[max(0, tag.start() - _INSTRUCTIONS_CHARACTERS_MAX) : tag.start()]
+    is_example = before.rfind("<example") > before.rfind("</example")
     lines = [line.strip() for line in body.split("\n") if line.strip()]
     return is_example or all(map(_FORM_LINE.fullmatch, lines))
 
