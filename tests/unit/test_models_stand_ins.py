@@ -354,3 +354,12 @@ def test_wrong_specs_are_one_line_that_says_what_is_right(
     assert all(part in text for part in parts)
     assert "\n" not in text
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_nothing_is_remembered_from_other_requests(model: Model) -> None:
+    one, two = asked(FIVE, work_session(3)), asked(FIVE, work_session(5)[8:])
+    first = model.complete(one, output_tokens_max=500, seed=4)
+    other = model.complete(two, output_tokens_max=500, seed=4)
+    assert "module_0" not in other.text
+    assert model.complete(one, output_tokens_max=500, seed=4) == first
