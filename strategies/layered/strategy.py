@@ -166,7 +166,7 @@ class Layered:
         diagnostics["generation"] = after.generation
         return replace(
             view,
-            head=_head(view, made, progress.plan),
+            head=head_of(view, made),
             tail_start=made.through_seq,
             memory=after.to_json(diagnostics),
         )
@@ -312,7 +312,7 @@ def _declined(failed: CompactionFailed, memory: Memory) -> Declined:
     )
 
 
-def _head(view: Projection, made: Checkpoint, planned: Plan | None) -> tuple[Item, ...]:
+def head_of(view: Projection, made: Checkpoint) -> tuple[Item, ...]:
     """Leading system messages, the checkpoint, and the head anchor put back verbatim (F3.2)."""
     history = view.history
     first_seq = view.leading_system + 1
