@@ -58,7 +58,7 @@ class Draft:
 
     def _texts(self) -> list[str]:
         if self.role == "tool":
-            return [text for text in self.texts if text]
+            return self.texts if len(self.texts) < 2 else [text for text in self.texts if text]
         # Models write blank blocks before a call; APIs refuse them when they are sent back.
         return [text for text in self.texts if text and not text.isspace()]
 

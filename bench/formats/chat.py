@@ -141,6 +141,9 @@ def _add_block(builder: SessionBuilder, draft: Draft, block: Any) -> None:
         draft.texts.append(text_of(block))
         return
     kind = kind_of(block)
+    if kind == "text":
+        draft.texts.append(text_of(block.get("text")))
+        return
     if kind in CALL_TYPES:
         builder.add_call(draft, block.get("id"), block.get("name"), block.get("input"))
         return

@@ -95,10 +95,18 @@ class _Chain:
     builder: SessionBuilder
     open_messages: dict[str, Draft] = field(default_factory=dict)
     boundary: CompactionDraft | None = None
+    newest: Draft | None = None
+    usage: Any = None
+    """What the last record of the newest message says: earlier records have partial figures."""
     first_parent: str | None = None
     has_begun: bool = False
     logical_parents: list[tuple[str, str]] = field(default_factory=list)
     kept_segments: list[tuple[CompactionDraft, list[str]]] = field(default_factory=list)
+
+    def close_usage(self) -> None:
+        if self.newest is not None and self.newest.role == "assistant":
+            add_usage(self.builder, self.newest, self.usage)
+        self.newest = self.usage = None
 
 
 def read(source: Source) -> Iterator[Session]:
@@ -119,21 +127,23 @@ class _Reader:
         self.draft_of: dict[str, Draft] = {}
         self.session_id: str | None = None
         self.cwd: str | None = None
-        self.agent_id: str | None = None
         self.unknown_types: dict[str, int] = {}
 
     def take(self, number: int, record: Record) -> None:
-        uuid = record.get("uuid")
+        uuid, kind = record.get("uuid"), kind_of(record)
+        if kind in _SILENT_TYPES and kind not in ("system", "attachment"):
+            if isinstance(uuid, str):
+                self.seen.setdefault(uuid, (number, self.source.offset))
+                if record.get("isSidechain"):
+                    self._chain(record)
+            return
         if isinstance(uuid, str) and self._is_repeated(uuid, record, number):
             return
-        kind = kind_of(record)
         if self.session_id is None and isinstance(record.get("sessionId"), str):
             self.session_id = record["sessionId"]
         if self.cwd is None and isinstance(record.get("cwd"), str):
             self.cwd = record["cwd"]
         chain = self._chain(record) if record.get("isSidechain") else self.main
-        if kind in _SILENT_TYPES and kind not in ("system", "attachment"):
-            return
         where = self.source.where(number)
         if kind in ("user", "assistant") and isinstance(record.get("message"), dict):
             self._begin(chain, record)
@@ -224,7 +234,7 @@ class _Reader:
             blocks,
             where,
             draft=open_draft,
-            timestamp=seconds(record.get("timestamp")),
+            timestamp=None if open_draft else seconds(record.get("timestamp")),
         )
         if draft.role != "assistant":
             # Its last block was a result: what follows under this id is a message of its own.
@@ -234,8 +244,9 @@ class _Reader:
             chain.open_messages = {key: draft}
         elif not key:
             chain.open_messages = {}
-        if draft.role == "assistant":
-            add_usage(chain.builder, draft, message.get("usage"))
+        if chain.newest is not draft:
+            chain.close_usage()
+        chain.newest, chain.usage = draft, message.get("usage", chain.usage)
         self._remember(record, draft)
 
     def _remember(self, record: Record, draft: Draft) -> None:
@@ -293,6 +304,7 @@ class _Reader:
             yield from self._finished(chain)
 
     def _finished(self, chain: _Chain) -> Iterator[Session]:
+        chain.close_usage()
         builder = chain.builder
         builder.cluster = self.cwd
         for uuid, where in chain.logical_parents:

@@ -21,10 +21,13 @@ FILE_TYPES = frozenset(
 REASONING_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
 def as_json(value: Any) -> str:
     """The value as JSON text without NaN; never raises."""
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return _encode(value)
     except ValueError:
         return json.dumps(_without_infinity(value), ensure_ascii=False)
     except (RecursionError, TypeError):
