@@ -106,11 +106,11 @@ def test_needed_counts_what_is_old_and_splits_it() -> None:
     assert scores.needed_after_recorded_compaction.value is None
 
 
-def test_requests_after_a_stop_showed_nothing() -> None:
+@pytest.mark.parametrize("stopped_at", [2, 3])
+def test_a_refused_request_and_those_after_it_showed_nothing(stopped_at: int) -> None:
     session = long_session()
-    scores = scores_of(
-        session, replay_by_hand(session, stopped_at=2), [fact("identifier", "retry_limit")]
-    )
+    seen = replay_by_hand(session, stopped_at=stopped_at)
+    scores = scores_of(session, seen, [fact("identifier", "retry_limit")])
     assert scores.needed == Share(0, 2)
     assert scores.present == Share(0, 1)
     assert scores.facts[0].is_served is False
@@ -261,6 +261,22 @@ def test_losses_put_what_was_said_once_first() -> None:
     assert tide.summary_line == "- looked at files under src"
     assert losses[1].source_line == "Please keep retry_limit at 7."
     assert losses[0].must_keep
+
+
+def test_a_rule_is_worse_lost_than_an_older_file() -> None:
+    session = session_of(
+        "Go.",
+        call("list", "{}", call_id="a"),
+        Message("tool", "src/tide.py", call_id="a"),
+        Message("assistant", FILLER),
+        "Mind retry_limit.",
+        Message("assistant", FILLER),
+        "Now.",
+        Message("assistant", "src/tide.py holds retry_limit."),
+    )
+    losses = scores_of(session, replay_by_hand(session, pinned_only)).losses
+    assert [lost.text for lost in losses] == ["retry_limit", "src/tide.py"]
+    assert losses[0].age_tokens < losses[1].age_tokens
 
 
 def test_losses_without_a_summary_have_no_summary_line() -> None:
