@@ -74,6 +74,7 @@ class Assembly:
         self._spent_paths: set[str] = set()
         self._asked: set[str] = set()
         self._is_first_step = True
+        self._was_told = False
         self._distractors: list[Distractor] = []
 
     def __iter__(self) -> Iterator[Event]:
@@ -115,6 +116,10 @@ class Assembly:
     def distractors(self) -> tuple[Distractor, ...]:
         """What was put there to mislead, in the order of the session."""
         return tuple(sorted(self._distractors, key=lambda one: one.seq))
+
+    def unanswerable(self) -> tuple[Probe, ...]:
+        """Questions to the last request that nothing in the session answers."""
+        return tuple(Probe(None, text) for text in self._speech.unanswerable(2))
 
     def _event(self, message: Message) -> Event:
         self._seq += 1
@@ -178,6 +183,7 @@ class Assembly:
         soon = [f for f in self._needed(at + 8) if f not in stated and f not in firsts]
         cue = soon[0].subject if soon and self._draw.chance(0.4) else ""
         said = [fact.first for fact in firsts] + [fact.statement for fact in stated]
+        self._was_told = bool(said)
         message = self._said(
             "user", lambda: self._speech.request(self._slots, said, cue), *firsts, *stated
         )
@@ -213,7 +219,11 @@ class Assembly:
         steps = self._choose(count, uses)
         text = self._clean(
             lambda: self._speech.thought(
-                self._slots, steps, [fact.use for fact in uses], is_first=self._is_first_step
+                self._slots,
+                steps,
+                [fact.use for fact in uses],
+                is_first=self._is_first_step,
+                was_told=self._was_told,
             ),
             tuple(uses),
         )

@@ -101,7 +101,7 @@ CODING = KindWords(
                       "Tests of this area, starting with {target}."),
         "edit_file": ("The change goes into {target}.", "I adapt {target}.",
                       "Small edit in {target}: the lease comes first."),
-        "shell": ("What does the build say?", "A quick look at the history.",
+        "shell": ("What does the build say?", "I want to see the output of the build.",
                   "Building once to see the warnings."),
         "git_diff": ("The diff of {target} before I go on.", "Comparing {target} with the branch."),
         "update_plan": ("I bring the plan up to date.", "Plan first.", "Ticking off what is done."),

@@ -15,6 +15,11 @@ def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
+def clock_time(seconds: float) -> str:
+    """Seconds since the epoch as the time of day in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S")
+
+
 def log_lines(world: World, draw: Draw, lines_wanted: int, service: str | None = None) -> str:
     """Log lines of one service or of all, in order of time."""
     at = world.clock - draw.between(300, 5400)
@@ -24,11 +29,14 @@ def log_lines(world: World, draw: Draw, lines_wanted: int, service: str | None =
         slots = Slots(world, draw)
         level, message = draw.pick(world.words.log_messages)
         source = service or slots["service"]
-        trace = draw.hexadecimal(12)
-        lines.append(f"{moment(at)} {level:<5} {source}[{draw.between(1, 9)}] trace={trace} "
-                     f"{slots.say(message)}")  # fmt: skip
+        module = slots["path"].removesuffix(".py").replace("/", ".")
+        text = f"{clock_time(at)} {level:<5} {source} {module}: {slots.say(message)}"
+        if draw.chance(0.3):
+            trace = world.notice("id", draw.hexadecimal(8))
+            text = f"{text} (trace {trace})"
         if draw.chance(0.12):
-            world.notice("id", trace)
+            text = f"{text}\n    {slots.say(draw.pick(world.words.comments))}"
+        lines.append(text)
         if "request_id" in slots:
             world.notice("id", slots["request_id"])
     return "\n".join(lines)
@@ -59,30 +67,53 @@ def query_result(
     world: World, draw: Draw, table: str, fields: tuple[str, ...], lines_wanted: int
 ) -> str:
     """Rows as a database client prints them, with the time that the query took."""
-    head = ["day", "region", *fields, "rows"]
     states = ("open", "closed", "held", "void", "pending")
     rows = []
     for _ in range(max(4, lines_wanted)):
         slots = Slots(world, draw)
-        row = [slots["date"], draw.pick(REGIONS)]
+        row = [slots["date"], draw.pick(REGIONS), draw.pick(world.services)]
         for field in fields:
             if field == "state":
                 row.append(draw.pick(states))
             elif field.endswith(("_id", "reference", "sku", "barcode")):
-                row.append(f"{field[:3]}_{draw.digits(6)}")
+                row.append(world.notice("id", f"{field[:3]}_{draw.digits(6)}"))
+            elif field.endswith("_at"):
+                row.append(slots["date_b"])
             else:
-                row.append(str(draw.between(3, 98_000)))
-        rows.append([*row, str(draw.between(1, 52_000))])
+                row.append(str(draw.between(3, 980)))
+        rows.append([*row, str(draw.between(1, 9_000)), slots.say(draw.pick(world.words.notes))])
         if draw.chance(0.1):
-            world.notice("number", rows[-1][-1])
-        if draw.chance(0.2):
-            world.notice("id", rows[-1][2])
+            world.notice("number", rows[-1][-2])
     rows.sort()
-    widths = [max(len(line[index]) for line in [head, *rows]) for index in range(len(head))]
-    lines = [" | ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True))
-             for line in [head, *rows]]  # fmt: skip
-    lines.insert(1, "-+-".join("-" * width for width in widths))
+    lines = [", ".join(["day", "region", "source", *fields, "rows", "remark"])]
+    lines += [", ".join(row) for row in rows]
     return "\n".join([*lines, f"({len(rows)} rows, {draw.between(18, 9400)} ms, table {table})"])
+
+
+def script_output(world: World, draw: Draw, lines_wanted: int) -> str:
+    """What an analysis script prints while it works through its steps."""
+    lines = []
+    total = max(4, lines_wanted)
+    for number in range(1, total + 1):
+        slots = Slots(world, draw)
+        step = slots.say(
+            draw.pick(
+                (
+                    "read {table}: kept {count} of {count_b} rows after the filter on {column}",
+                    "joined {table} with {table_b} on {column}, {few} keys without a partner",
+                    "dropped {few} test accounts, the largest was {customer}",
+                    "{region}: {noun} share {percent}, {few} days missing",
+                    "warning: {column} in {table} holds text where a number was expected",
+                    "grouped by month and region, smallest group has {count} rows",
+                    "wrote analysis/{id_noun}/{verb}_{column}.csv",
+                    "{noun}: median {few} days, ninetieth percentile {few_b} days",
+                )
+            )
+        )
+        if "count" in slots:
+            world.notice("number", slots["count"])
+        lines.append(f"step {number} of {total}: {step}")
+    return "\n".join(lines)
 
 
 def table_description(world: World, draw: Draw, table: str, lines_wanted: int) -> str:
@@ -93,10 +124,8 @@ def table_description(world: World, draw: Draw, table: str, lines_wanted: int) -
     columns += [f"{noun}_{field}" for noun, _ in world.nouns[:5] for field in world.domain.fields]
     for column in columns[: max(8, lines_wanted)]:
         kind, sample = _column_kind(draw, column)
-        lines.append(
-            f"{column:<28}{kind:<16}null {draw.real(0, 31, 1):>5}%  distinct "
-            f"{draw.between(2, 940_000):>7}  e.g. {sample}"
-        )
+        meaning = Slots(world, draw).say(draw.pick(world.words.comments))
+        lines.append(f"{column} {kind}, e.g. {sample}, {draw.between(0, 31)}% null: {meaning}")
     return "\n".join(lines)
 
 
@@ -112,6 +141,9 @@ def _column_kind(draw: Draw, column: str) -> tuple[str, str]:
     return draw.pick(("bigint", "text", "jsonb")), draw.digits(5)
 
 
+_NODE_POOLS = ("general", "memory", "spot", "burst", "storage", "arm")
+
+
 def pod_listing(world: World, draw: Draw, lines_wanted: int) -> str:
     """Pods of a cluster with state, restarts, age and node."""
     lines = [
@@ -119,14 +151,14 @@ def pod_listing(world: World, draw: Draw, lines_wanted: int) -> str:
     ]
     for _ in range(max(5, lines_wanted)):
         service = draw.pick(world.services)
-        name = f"{service}-{draw.hexadecimal(9)}-{draw.hexadecimal(5)}"
+        name = f"{service}-{draw.hexadecimal(5)}"
         state = draw.pick_weighted(
             (("Running", 0.86), ("CrashLoopBackOff", 0.05), ("Pending", 0.05), ("Evicted", 0.04))
         )
         ready = "1/1" if state == "Running" else "0/1"
         lines.append(
-            f"{name:<41}{ready:<7}{state:<18}{draw.between(0, 40):<10}"
-            f"{draw.between(1, 96)}h   {draw.pick(REGIONS)}-node-{draw.digits(3)}"
+            f"{name:<31}{ready:<7}{state:<18}{draw.between(0, 40):<10}"
+            f"{draw.between(1, 96)}h   {draw.pick(REGIONS)}-{draw.pick(_NODE_POOLS)}"
         )
         if state != "Running":
             world.notice("id", name)
@@ -172,20 +204,19 @@ def build_output(world: World, draw: Draw, lines_wanted: int) -> str:
     return "\n".join([*lines, f"done, exit code {draw.pick((0, 0, 0, 1, 2))}"])
 
 
-def _order(world: World, draw: Draw) -> dict[str, object]:
+def _order(world: World, draw: Draw, name: str) -> dict[str, object]:
     slots = Slots(world, draw)
-    world.notice("id", slots["order"])
     return {
-        "order": slots["order"],
+        "order": world.notice("id", name),
         "placed": slots["date"],
         "state": draw.pick(("delivered", "in_transit", "returned", "held", "cancelled", "partly")),
         "total": {"minor": draw.between(900, 98_000), "currency": draw.pick(("EUR", "USD", "CNY"))},
         "lines": [
             {
-                "sku": f"{draw.pick(world.nouns)[0][:3].upper()}-{draw.digits(5)}",
+                "item": draw.pick(world.words.goods),
                 "quantity": draw.between(1, 6),
                 "minor": draw.between(300, 24_000),
-                "location": f"{draw.pick(REGIONS)}/{draw.hexadecimal(3).upper()}",
+                "packing": draw.pick(world.words.packing),
             }
             for _ in range(draw.between(1, 4))
         ],
@@ -193,9 +224,10 @@ def _order(world: World, draw: Draw) -> dict[str, object]:
     }
 
 
-def order_records(world: World, draw: Draw, lines_wanted: int) -> str:
-    """Orders of a customer as indented JSON, about 20 lines each."""
-    orders = [_order(world, draw) for _ in range(max(1, lines_wanted // 26))]
+def order_records(world: World, draw: Draw, newest: str, lines_wanted: int) -> str:
+    """Orders of a customer as indented JSON, about 20 lines each; `newest` comes first."""
+    others = [Slots(world, draw)["order"] for _ in range(lines_wanted // 26)]
+    orders = [_order(world, draw, name) for name in (newest, *others)]
     return json.dumps({"orders": orders, "next": None}, indent=1, ensure_ascii=False)
 
 
@@ -204,9 +236,10 @@ def customer_record(world: World, draw: Draw, customer: str, lines_wanted: int) 
     slots = Slots(world, draw)
     wanted = max(1, lines_wanted // 7)
     bank = world.words.message_sentences
-    texts = [text for _ in range(1 + wanted // len(bank)) for text in draw.some(bank, len(bank))]
+    rounds = 1 + 2 * wanted // len(bank)
+    texts = [text for _ in range(rounds) for text in draw.some(bank, len(bank))]
     contacts = []
-    for text in texts[:wanted]:
+    for text, more in zip(texts[0 : 2 * wanted : 2], texts[1 : 2 * wanted : 2], strict=True):
         contact = Slots(world, draw)
         world.notice("case", contact["case"])
         contacts.append(
@@ -215,7 +248,7 @@ def customer_record(world: World, draw: Draw, customer: str, lines_wanted: int) 
                 "case": contact["case"],
                 "channel": draw.pick(("mail", "phone", "chat", "form")),
                 "agent": contact["person"],
-                "text": contact.say(text),
+                "text": contact.say(text + world.words.joiner + more),
             }
         )
     record = {
@@ -247,7 +280,7 @@ def alert(world: World, draw: Draw, about: Slots, lines_wanted: int) -> str:
                 "at": moment(world.clock - draw.between(9_000, 9_000_000)),
                 "minutes": draw.between(3, 240),
                 "closed_by": draw.pick(world.people),
-                "trace": draw.hexadecimal(12),
+                "remark": Slots(world, draw).say(draw.pick(world.words.notes)),
             }
             for _ in range(max(1, lines_wanted // 7))
         ],

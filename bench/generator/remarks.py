@@ -7,7 +7,8 @@ import re
 
 from bench.generator.draws import Draw
 
-_LOG_PREFIX = re.compile(r"^(\S+ )\S+ +(\S+ \S+ ).*$")
+_KEYS = ("note", "remark", "comment", "hint", "memo")
+_LOG_PREFIX = re.compile(r"^(\S+ )\S+ +(\S+ \S+: ).*$")
 
 
 def with_remark(text: str, sentence: str, style: str, draw: Draw) -> str:
@@ -19,10 +20,13 @@ def with_remark(text: str, sentence: str, style: str, draw: Draw) -> str:
         return "\n".join(_as_comment(lines, sentence, place))
     if style == "json" and text.startswith("{\n"):
         # A record may get several remarks, and a key may stand only once.
-        key = "note" + "_more" * sum(line.startswith(' "note') for line in lines)
+        key = next(key for key in _KEYS if not any(f'"{key}"' in line for line in lines[:6]))
         row = f' "{key}": {json.dumps(sentence, ensure_ascii=False)},'
         return "\n".join([lines[0], row, *lines[1:]])
     if style == "log":
+        # A line may go on in the next one, which has no prefix of its own.
+        while place > 1 and not _LOG_PREFIX.match(lines[place - 1]):
+            place -= 1
         remark = _LOG_PREFIX.sub(r"\1INFO  \2", lines[place - 1]) + sentence
         return "\n".join([*lines[:place], remark, *lines[place:]])
     return "\n".join([*lines[:place], f"note: {sentence}", *lines[place:]])

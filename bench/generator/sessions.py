@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bench.events import Event, Session
-from bench.facts import Fact
+from bench.facts import Fact, Probe
 from bench.generator.assembling import Assembly, Distractor
-from bench.generator.tools import tool_definitions
+from bench.generator.tool_definitions import tool_definitions
 from bench.generator.vocabulary import Words
 
 KINDS: tuple[str, ...] = ("coding", "incident", "analysis", "support", "chat")
@@ -20,11 +20,12 @@ _EVENTS_PER_FACT_MIN = 6
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A session with its ground truth."""
+    """A session with its ground truth: facts, what misleads, and questions without an answer."""
 
     session: Session
     facts: tuple[Fact, ...]
     distractors: tuple[Distractor, ...]
+    unanswerable: tuple[Probe, ...]
 
 
 def words_of(language: str) -> Words:
@@ -82,7 +83,7 @@ def generate(
     recipe = Recipe(kind, language, events, seed)
     making = assembly(recipe, facts_wanted)
     session = replace(session_shell(recipe, making), events=tuple(making))
-    return Generated(session, making.facts(), making.distractors())
+    return Generated(session, making.facts(), making.distractors(), making.unanswerable())
 
 
 def generate_session(

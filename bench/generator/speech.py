@@ -74,16 +74,28 @@ class Speech:
         return text
 
     def thought(
-        self, slots: Slots, steps: Sequence[Step], uses: Sequence[str], *, is_first: bool
+        self,
+        slots: Slots,
+        steps: Sequence[Step],
+        uses: Sequence[str],
+        *,
+        is_first: bool,
+        was_told: bool,
     ) -> str:
-        """What the agent says before it calls tools; at first it can't have seen anything yet."""
+        """What the agent says before it calls tools.
+
+        At first in a turn it can't have seen anything yet; when the request told it something to
+        keep in mind, it says that it heard.
+        """
         thoughts = self._kind.thoughts
         lead = steps[0]
         slots["target"] = lead.target
         bank = thoughts.get(lead.tool, thoughts[""]) if len(steps) == 1 else thoughts[""]
         said = slots.say(self._next(bank)) if uses or self._draw.chance(0.85) else ""
         seen = self._detail() if said and not is_first and self._draw.chance(0.45) else ""
-        return self._join([*uses, seen, said])
+        heard = is_first and was_told and self._draw.chance(0.7)
+        acknowledged = self._next(self._words.acknowledgements) if heard else ""
+        return self._join([acknowledged, *uses, seen, said])
 
     def _detail(self) -> str:
         return Slots(self._world, self._draw).say(self._next(self._kind.details))

@@ -1,4 +1,4 @@
-"""The tools of each kind of session: definitions, and calls with results that fit the turn."""
+"""The calls that each kind of session makes, with results that fit the turn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bench.events import ToolDefinition
 from bench.generator import code, pages, records
 from bench.generator.draws import Draw
 from bench.generator.world import Slots, World
@@ -174,7 +173,7 @@ def _logs(world: World, draw: Draw, slots: Slots) -> Step:
         arguments,
         service,
         lambda draw, lines: records.log_lines(world, draw, lines, service),
-        56,
+        44,
         "log",
         is_live=True,
     )
@@ -278,13 +277,12 @@ def _describe(world: World, draw: Draw, slots: Slots) -> Step:
 def _script(world: World, draw: Draw, slots: Slots) -> Step:
     path = world.notice("path", f"analysis/{slots['id_noun']}/{slots['verb']}_{slots['column']}.py")
     arguments = {"path": path, "since": slots["date"], "region": slots["region"]}
-    fields = (slots["column"],)
     return Step(
         "run_script",
         arguments,
         path,
-        lambda draw, lines: records.query_result(world, draw, slots["table"], fields, lines),
-        30,
+        lambda draw, lines: records.script_output(world, draw, lines),
+        24,
     )
 
 
@@ -306,7 +304,7 @@ def _orders(world: World, draw: Draw, slots: Slots) -> Step:
         "get_orders",
         {"customer": customer, "since": slots["date"]},
         customer,
-        lambda draw, lines: records.order_records(world, draw, lines),
+        lambda draw, lines: records.order_records(world, draw, slots["order"], lines),
         9,
         "json",
     )
@@ -327,7 +325,7 @@ def _help(world: World, draw: Draw, slots: Slots) -> Step:
     subject = slots["noun"]
     return Step(
         "search_help",
-        {"query": subject, "limit": draw.between(1, 4)},
+        {"query": subject, "limit": 3},
         subject,
         lambda draw, lines: pages.article(world, draw, subject, lines),
         80,
@@ -388,97 +386,15 @@ MAKERS: dict[str, tuple[tuple[Maker, float], ...]] = {
         (_diff, 1), (_list, 0.6), (_read_settings, 0.7),
     ),
     "incident": (
-        (_logs, 5), (_metrics, 2.5), (_traces, 1.8), (_kubectl, 1.8), (_alert, 1), (_runbook, 1),
+        (_logs, 5), (_metrics, 1.3), (_traces, 1.8), (_kubectl, 1.2), (_alert, 0.8),
+        (_runbook, 1.6),
         (_read_settings, 1),
     ),
     "analysis": (
-        (_query, 5), (_describe, 1.6), (_script, 2), (_read_file, 1.2), (_list, 0.8),
+        (_query, 4), (_describe, 1.5), (_script, 2.2), (_read_file, 2), (_list, 0.4),
     ),
     "support": (
         (_customer, 2.2), (_orders, 2.5), (_case, 2.5), (_help, 2), (_query, 0.7), (_note, 1),
     ),
     "chat": ((_search, 2.5), (_open, 4), (_read_note, 1), (_save_note, 0.7)),
 }  # fmt: skip
-
-_DESCRIPTIONS: dict[str, tuple[str, dict[str, str]]] = {
-    "read_file": ("Read a text file of the repository.", {"path": "string"}),
-    "grep": ("Search files for a pattern.", {"pattern": "string", "path": "string"}),
-    "run_tests": ("Run a test file or folder.", {"target": "string"}),
-    "edit_file": (
-        "Replace one piece of text in a file.",
-        {"path": "string", "old_text": "string", "new_text": "string"},
-    ),
-    "shell": ("Run a command and return what it prints.", {"command": "string"}),
-    "list_files": ("List a folder.", {"path": "string", "recursive": "boolean"}),
-    "git_diff": ("Show a file's changes.", {"path": "string", "against": "string"}),
-    "query_logs": (
-        "Read log lines of a service.",
-        {"service": "string", "minutes": "integer", "contains": "string"},
-    ),
-    "query_metrics": ("Read a time series.", {"metric": "string", "service": "string"}),
-    "query_traces": ("Find slow spans.", {"service": "string", "slower_than_ms": "integer"}),
-    "kubectl": ("Ask the cluster, reading only.", {"command": "string"}),
-    "get_alert": ("Read an alert and its history.", {"name": "string"}),
-    "read_runbook": ("Read the runbook of a service.", {"service": "string"}),
-    "run_query": ("Run a query on the warehouse, reading only.", {"sql": "string"}),
-    "describe_table": ("Describe the columns of a table.", {"table": "string"}),
-    "run_script": (
-        "Run an analysis script.", {"path": "string", "since": "string", "region": "string"},
-    ),
-    "find_customer": ("Open a customer's record.", {"customer": "string"}),
-    "get_orders": ("List a customer's orders.", {"customer": "string", "since": "string"}),
-    "read_case": ("Read all messages of a case.", {"case": "string"}),
-    "search_help": ("Search the help articles.", {"query": "string", "limit": "integer"}),
-    "add_note": ("Add a note to a case.", {"case": "string", "text": "string"}),
-    "web_search": ("Search the web.", {"query": "string"}),
-    "open_page": ("Open a web page as text.", {"url": "string"}),
-    "read_note": ("Read one of the user's notes.", {"name": "string"}),
-    "save_note": ("Save a note for the user.", {"text": "string"}),
-}  # fmt: skip
-
-_TOOLS_OF: dict[str, tuple[str, ...]] = {
-    "coding": ("read_file", "grep", "run_tests", "edit_file", "shell", "list_files", "git_diff"),
-    "incident": (
-        "query_logs", "query_metrics", "query_traces", "kubectl", "get_alert", "read_runbook",
-        "read_file",
-    ),
-    "analysis": ("run_query", "describe_table", "run_script", "read_file", "list_files"),
-    "support": (
-        "find_customer", "get_orders", "read_case", "search_help", "run_query", "add_note",
-    ),
-    "chat": ("web_search", "open_page", "read_note", "save_note"),
-}  # fmt: skip
-
-_PLAN = ToolDefinition(
-    "update_plan",
-    "Replace the plan: every step with its status.",
-    {
-        "type": "object",
-        "properties": {
-            "plan": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "step": {"type": "string"},
-                        "status": {"enum": ["pending", "in_progress", "completed"]},
-                    },
-                    "required": ["step", "status"],
-                },
-            }
-        },
-        "required": ["plan"],
-    },
-)
-
-
-def tool_definitions(kind: str) -> tuple[ToolDefinition, ...]:
-    """The tools that a session of this kind offers."""
-    found = []
-    for name in _TOOLS_OF[kind]:
-        description, parameters = _DESCRIPTIONS[name]
-        required = [name for name in parameters if name not in ("contains", "recursive")]
-        properties = {name: {"type": kind_of_value} for name, kind_of_value in parameters.items()}
-        schema = {"type": "object", "properties": properties, "required": required}
-        found.append(ToolDefinition(name, description, schema))
-    return (*found, _PLAN)

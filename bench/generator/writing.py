@@ -16,8 +16,10 @@ from typing import Any
 
 from bench.events import Event, Session
 from bench.facts import Fact
+from bench.facts_file import FILE_NAME as FACTS_FILE
+from bench.facts_file import write_facts
 from bench.formats.own import write_session
-from bench.generator.assembling import Assembly, Distractor
+from bench.generator.assembling import Assembly
 from bench.generator.sessions import (
     FACTS_DEFAULT,
     KINDS,
@@ -27,24 +29,24 @@ from bench.generator.sessions import (
     session_shell,
 )
 
-FACTS_FILE = "facts.jsonl"
 DISTRACTORS_FILE = "distractors.jsonl"
+UNANSWERABLE_FILE = "unanswerable.jsonl"
 CHECKSUMS_FILE = "SHA256SUMS"
 
 # Every session comes to about 60,000 tokens (o200k_base); the number of events makes that up.
 BUNDLED: tuple[Recipe, ...] = (
-    Recipe("coding", "en", events=181, seed=11),
-    Recipe("coding", "en", events=182, seed=12),
-    Recipe("incident", "en", events=200, seed=13),
-    Recipe("incident", "en", events=178, seed=14),
-    Recipe("analysis", "en", events=167, seed=15),
-    Recipe("analysis", "en", events=158, seed=16),
-    Recipe("support", "en", events=240, seed=17),
-    Recipe("chat", "en", events=277, seed=18),
-    Recipe("coding", "zh", events=189, seed=21),
-    Recipe("incident", "zh", events=159, seed=22),
-    Recipe("support", "zh", events=218, seed=23),
-    Recipe("chat", "zh", events=283, seed=24),
+    Recipe("coding", "en", events=165, seed=11),
+    Recipe("coding", "en", events=161, seed=12),
+    Recipe("incident", "en", events=181, seed=13),
+    Recipe("incident", "en", events=200, seed=14),
+    Recipe("analysis", "en", events=153, seed=15),
+    Recipe("analysis", "en", events=137, seed=16),
+    Recipe("support", "en", events=236, seed=17),
+    Recipe("chat", "en", events=269, seed=18),
+    Recipe("coding", "zh", events=180, seed=21),
+    Recipe("incident", "zh", events=174, seed=22),
+    Recipe("support", "zh", events=200, seed=23),
+    Recipe("chat", "zh", events=276, seed=24),
 )
 
 
@@ -77,18 +79,22 @@ def regenerate_bundled(folder: Path) -> tuple[Path, ...]:
 def _write(folder: Path, recipes: Iterable[Recipe], facts_wanted: int) -> tuple[Path, ...]:
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    facts: list[dict[str, Any]] = []
+    facts: list[Fact] = []
     distractors: list[dict[str, Any]] = []
+    unanswerable: list[dict[str, Any]] = []
     for recipe in recipes:
         making = assembly(recipe, facts_wanted)
         path = folder / f"{recipe.name}.jsonl"
         _write_stream(path, session_shell(recipe, making), making)
-        facts += [fact_row(fact) for fact in making.facts()]
-        distractors += [_distractor_row(recipe.name, one) for one in making.distractors()]
+        facts += making.facts()
+        distractors += [{"session": recipe.name, **asdict(one)} for one in making.distractors()]
+        unanswerable += [{"session": recipe.name, **asdict(one)} for one in making.unanswerable()]
         written.append(path)
-    _write_rows(folder / FACTS_FILE, facts)
+    write_facts(folder / FACTS_FILE, facts)
     _write_rows(folder / DISTRACTORS_FILE, distractors)
-    listed = sorted([*written, folder / FACTS_FILE, folder / DISTRACTORS_FILE])
+    _write_rows(folder / UNANSWERABLE_FILE, unanswerable)
+    beside = [folder / name for name in (FACTS_FILE, DISTRACTORS_FILE, UNANSWERABLE_FILE)]
+    listed = sorted([*written, *beside])
     sums = "".join(f"{_sha256(path)}  {path.name}\n" for path in listed)
     (folder / CHECKSUMS_FILE).write_bytes(sums.encode("ascii"))
     return tuple(written)
@@ -114,15 +120,6 @@ def _event_row(event: Event) -> dict[str, Any]:
     if message.call_id is not None:
         row["call_id"] = message.call_id
     return {**row, "timestamp": event.timestamp}
-
-
-def fact_row(fact: Fact) -> dict[str, Any]:
-    """A fact as a line of `facts.jsonl` has it."""
-    return asdict(fact)
-
-
-def _distractor_row(session: str, distractor: Distractor) -> dict[str, Any]:
-    return {"session": session, **asdict(distractor)}
 
 
 def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:

@@ -269,7 +269,7 @@ def test_draws_stay_inside_their_bounds_and_reach_them() -> None:
 def test_remark_is_one_more_line(style: str) -> None:
     text = "{\n" + "\n".join(f' "a{i}": {i},' for i in range(8)) + '\n "z": 0\n}'
     if style == "log":
-        text = "\n".join(f"2026-01-01T00:00:0{i}Z WARN  api[1] trace=ab said {i}" for i in range(9))
+        text = "\n".join(f"00:00:0{i} WARN  api shop.core.cart: said {i}" for i in range(9))
     remarked = with_remark(text, "the width is 3 cm", style, Draw("remark"))
     added = [line for line in remarked.split("\n") if line not in text.split("\n")]
     assert len(added) == 1
@@ -277,8 +277,8 @@ def test_remark_is_one_more_line(style: str) -> None:
     if style == "json":
         assert json.loads(remarked)["note"] == "the width is 3 cm"
     if style == "log":
-        assert added[0].startswith("2026-01-01T00:00:0")
-        assert "INFO  api[1] trace=ab the width" in added[0]
+        assert added[0].startswith("00:00:0")
+        assert "INFO  api shop.core.cart: the width" in added[0]
 
 
 def test_message_type_is_the_plain_one() -> None:
