@@ -114,6 +114,11 @@ def _part_of_another(path: Path) -> str | None:
 
 def _read_file(path: Path, chosen: Format | None) -> Iterator[Session | Rejected]:
     try:
+        if not path.is_file():  # A pipe would be waited for without end.
+            yield Rejected(
+                str(path), "can't be read: no regular file, or a link that leads nowhere"
+            )
+            return
         source = Source(path)
         reader = chosen
         if reader is None:
@@ -197,6 +202,11 @@ def _continues(before: Session, after: Session) -> bool:
         return False
     length = len(before.events)
     if before.format != after.format or length >= len(after.events):
+        return False
+    if not any(
+        after.format == known.NAME and getattr(known, "REPEATS_PREFIXES", False)
+        for known in formats()
+    ):
         return False
     return all(
         left.message == right.message

@@ -7,7 +7,8 @@ A module in this package that has a `NAME` is a format; adding a file adds a for
   general a shape is, the higher),
 - `detect(sample) -> str | None`: what in the content shows that it is this format, None otherwise,
 - `read(source) -> Iterator[Session]`: the sessions of one file, read as a stream,
-- and, if it likes, `part_of(path) -> Path | None`: the file with which this one is read.
+- and, if it likes, `part_of(path) -> Path | None`, the file with which this one is read, and
+  `REPEATS_PREFIXES = True` when a file may repeat the whole conversation of the file before it.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from bench.formats.source import Sample, Source
 
 NAME = "anthropic-messages"
 RANK = 80
+REPEATS_PREFIXES = True
 
 
 def detect(sample: Sample) -> str | None:

@@ -15,6 +15,7 @@ from bench.formats.source import Sample, Source
 
 NAME = "openai-chat"
 RANK = 90
+REPEATS_PREFIXES = True
 
 
 def detect(sample: Sample) -> str | None:

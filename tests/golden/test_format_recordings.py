@@ -8,6 +8,7 @@ import os
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -96,6 +97,45 @@ def test_every_file_is_loaded_or_rejected_with_a_reason() -> None:
     assert named == files
     assert all(row.reason for row in loaded.rejected)
     assert len({row.id for row in loaded.sessions}) == len(loaded.sessions)
+
+
+def test_a_recorded_tail_is_what_pi_kept() -> None:
+    session = _session("pi-mono")
+    compactions = session.recorded_compactions
+    kept = [row.after_seq - (row.kept_from_seq or 0) + 1 for row in compactions]
+    assert kept == [66, 77]
+    assert [row.tokens_before for row in compactions] == [175_004, 185_014]
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "events"),
+    [
+        ("agentcmd/gemini", "gemini-cli", [31, 8]),
+        ("mini-swe-agent-gemini3", "swe-agent", [144]),
+        ("swe-agent", "swe-agent", [10, 12, 26, 31]),
+        ("pi-mono", "pi", [975]),
+    ],
+)
+def test_other_tools(name: str, format: str, events: list[int]) -> None:
+    sessions = _loaded(name).sessions
+    assert {row.format for row in sessions} == {format}
+    assert [len(row.events) for row in sessions] == events
+
+
+def test_byte_damage_of_real_files(tmp_path: Path) -> None:
+    files = sorted(
+        path for path in FOLDER.rglob("*") if path.is_file() and path.stat().st_size < 60_000
+    )
+    random = Random(7)
+    damaged = tmp_path / "damaged.jsonl"
+    for path in files:
+        data = bytearray(path.read_bytes())
+        for _ in range(5):
+            place = random.randrange(len(data) + 1)
+            data[place : place + random.randrange(40)] = random.randbytes(random.randrange(4))
+        damaged.write_bytes(data)
+        loaded = load_sessions(damaged)
+        assert loaded.sessions or loaded.rejected
 
 
 def test_events_of_agent_sessions_are_in_order_and_never_empty() -> None:
