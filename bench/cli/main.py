@@ -90,6 +90,7 @@ def _add_run(commands: Commands) -> None:
     run.add_argument("--min-tokens", type=int, metavar="N", help="leave out shorter sessions")
     run.add_argument("--sample-seed", type=int, metavar="N", help="which sample (default 0)")
     run.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    run.add_argument("--no-report", action="store_true", help="only store and print")
     run.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 

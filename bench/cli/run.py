@@ -8,7 +8,6 @@ import time
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bench.cli.main import EXIT_INTERRUPTED
 from bench.cli.output import harmless, note, print_json
@@ -20,7 +19,7 @@ from bench.loading import Loaded, load_sessions
 from bench.models import make_model
 from bench.plan import parse_window
 from bench.registry import make_strategies, prompts_of, registered
-from bench.results import results_of
+from bench.results import Results, results_of
 from bench.runner import RunOptions, Task, execute, plan_run, tasks_of
 from bench.sampling import sample, session_tokens
 from bench.store import Run
@@ -68,23 +67,26 @@ def run(arguments: argparse.Namespace) -> int:
             )
             return EXIT_INTERRUPTED
         results = results_of(store)
-    return _present(folder, results, as_json=arguments.json)
+    written: list[Path] = []
+    if not arguments.no_report:
+        from reports.write import write_reports
+
+        _progress_line("writing reports")
+        written = write_reports(folder)
+        _clear_line()
+    return _present(folder, results, written, as_json=arguments.json)
 
 
-def _present(folder: Path, results: Any, *, as_json: bool) -> int:
+def _present(folder: Path, results: Results, written: Sequence[Path], *, as_json: bool) -> int:
     from reports.terminal import print_summary
-    from reports.write import write_reports
 
-    _progress_line("writing reports")
-    written = write_reports(folder)
-    _clear_line()
     if as_json:
         print_json({"run": str(folder), **results.document()})
-        return int(results.verdict.exit_code)
+        return results.verdict.exit_code
     print_summary(results)
     page = next((path for path in written if path.name == "report.html"), folder)
     print(f"\nReport: {page}")
-    return int(results.verdict.exit_code)
+    return results.verdict.exit_code
 
 
 def _execute(store: Run, tasks: Sequence[Task], options: RunOptions) -> None:

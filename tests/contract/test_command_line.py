@@ -111,24 +111,26 @@ def _bare(document: dict[str, Any]) -> dict[str, Any]:
 
 def test_same_seed_same_bytes(command: Any, corpus: Path) -> None:
     words = ("run", corpus, "--strategy", "head_tail", "--model", "lossy(0.8)", "--json")
+    quick = (*words, "--no-report")
     first, second = command(*words, "--out", "one"), command(*words, "--out", "two")
     assert _bare(first.document) == _bare(second.document)
     for name in ("tables/table.csv", "charts/frontier.svg", "charts/sawtooth.svg"):
         assert (Path("one") / name).read_bytes() == (Path("two") / name).read_bytes()
-    other = command(*words, "--seed", "1", "--out", "three")
+    other = command(*quick, "--seed", "1", "--out", "three")
     assert _bare(first.document) != _bare(other.document)
 
 
 def test_two_workers_give_the_same_table(command: Any, corpus: Path) -> None:
-    words = ("run", corpus, "--strategy", "prune", "--json")
+    words = ("run", corpus, "--strategy", "prune", "--json", "--no-report")
     one = command(*words, "--out", "one")
     two = command(*words, "--out", "two", "--workers", "2")
     assert _bare(one.document) == _bare(two.document)
 
 
 def test_resume_runs_only_what_is_missing(command: Any, corpus: Path) -> None:
-    whole = command("run", corpus, "--strategy", "prune", "--json", "--out", "whole")
-    part = command("run", next(corpus.glob("*en*.jsonl")), "--strategy", "prune", "--out", "part")
+    whole = command("run", corpus, "--strategy", "prune", "--json", "--out", "whole", "--no-report")
+    english = next(corpus.glob("*en*.jsonl"))
+    part = command("run", english, "--strategy", "prune", "--out", "part", "--no-report")
     assert part.code == 0
     resumed = command("run", corpus, "--strategy", "prune", "--json", "--out", "part", "--resume")
     assert resumed.code == 0, resumed.err
@@ -148,9 +150,9 @@ def test_rescored_run_is_the_same(command: Any, corpus: Path) -> None:
 
 def test_interrupted_run_saves_what_was_done_and_goes_on(corpus: Path, tmp_path: Path) -> None:
     many = tmp_path / "many"
-    write_corpus(many, sessions=12, events=300, seed=9, kinds=("coding",), languages=("en",))
+    write_corpus(many, sessions=12, events=240, seed=9, kinds=("coding",), languages=("en",))
     out = tmp_path / "run"
-    words = [sys.executable, "-m", "bench", "run", str(many), "--strategy", "prune"]
+    words = [sys.executable, "-m", "bench", "run", str(many), "--strategy", "prune", "--no-report"]
     process = subprocess.Popen(
         [*words, "--out", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -239,7 +241,9 @@ def test_own_strategy_is_one_file(command: Any, corpus: Path) -> None:
         "    def compact(self, view: Projection, budget: Budget, ask: Ask) -> Projection | None:\n"
         "        return view.keep(view.groups[-self.groups:])\n"
     )
-    ran = command("run", corpus, "--strategy", "./mine.py:KeepNewest(groups={2,10})", "--json")
+    ran = command(
+        "run", corpus, "--strategy", "./mine.py:KeepNewest(groups={2,10})", "--json", "--no-report"
+    )
     assert ran.code == 0, ran.err
     specs = {cell["strategy"] for cell in ran.document["cells"]}
     assert specs == {
@@ -319,7 +323,7 @@ def test_bad_file_among_good_ones_is_reported_and_the_others_run(
     for path in corpus.glob("*.jsonl"):
         (mixed / path.name).write_bytes(path.read_bytes())
     (mixed / "torn.json").write_text('{"messages": [{"role": "user"')
-    ran = command("run", mixed, "--strategy", "prune", "--json")
+    ran = command("run", mixed, "--strategy", "prune", "--json", "--no-report")
     assert ran.code == 0
     assert any("torn.json" in warning for warning in ran.document["warnings"])
     assert len({cell["session"] for cell in ran.document["cells"]}) == 2
@@ -329,7 +333,7 @@ def test_nothing_measured_ends_with_3(command: Any, tmp_path: Path) -> None:
     (tmp_path / "tiny.json").write_text(
         json.dumps([{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hi."}])
     )
-    ran = command("run", tmp_path / "tiny.json", "--strategy", "prune", "--json")
+    ran = command("run", tmp_path / "tiny.json", "--strategy", "prune", "--json", "--no-report")
     assert ran.code == 3
     assert ran.document["verdict"][0].startswith("No verdict")
     assert {cell["status"] for cell in ran.document["cells"]} == {"not_exercised", "ok"}
