@@ -15,6 +15,8 @@ from bench.scoring_visibility import Visibility
 from bench.session_index import Needle
 
 HORIZONS_STEPS = (5, 20, 100)
+# A strategy that compacts at every request has thousands of generations, which no curve can show.
+GENERATIONS_MAX = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +52,16 @@ def follow(
     uses: Sequence[Use],
     horizon_steps: int = HORIZONS_STEPS[-1],
 ) -> tuple[FollowedEntity, ...]:
-    """All entities at risk at each accepted compaction, with what became of them.
+    """All entities at risk at the first accepted compactions, with what became of them.
 
     `uses` are in the order of `find_uses`. Several compactions for one request each count as a
-    generation, but what they left is looked at once, in the projection that was sent.
+    generation, but what they left is looked at once, in the projection that was sent. Later
+    generations than `GENERATIONS_MAX` aren't followed.
     """
     starts = [use.request for use in uses]
     # A later compaction for the same request replaces the earlier generation.
-    generations = {at_seq: number for number, at_seq in enumerate(_accepted(visibility), start=1)}
+    accepted = _accepted(visibility)[:GENERATIONS_MAX]
+    generations = {at_seq: number for number, at_seq in enumerate(accepted, start=1)}
     followed: list[FollowedEntity] = []
     for at_seq, generation in generations.items():
         seen = visibility.request_at(at_seq)

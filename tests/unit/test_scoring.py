@@ -23,7 +23,7 @@ from bench.scoring import (
     retention_needed,
     score,
 )
-from bench.scoring_survival import HORIZONS_STEPS
+from bench.scoring_survival import GENERATIONS_MAX, HORIZONS_STEPS
 from bench.session_index import SessionIndex
 from tests.generators import sessions
 from tests.hand_replays import (
@@ -233,6 +233,15 @@ def test_survival_follows_what_is_needed_next() -> None:
     by_kind = {row.kind: (row.at_risk, row.survived) for row in rows if row.horizon_steps == 5}
     assert by_kind == {"identifier": (1, 0), "path": (1, 1)}
     assert {row.generation for row in rows} == {1}
+
+
+def test_survival_counts_generations_up_to_a_bound() -> None:
+    session = long_session()
+    show = summary_of("Work on src/tide.py.", 4)
+    twice = scores_of(session, replay_by_hand(session, show, compacted_at=[6, 7])).survival
+    assert {row.generation for row in twice} == {1, 2}
+    often = replay_by_hand(session, show, compacted_at=[2] * GENERATIONS_MAX + [6])
+    assert {row.generation for row in scores_of(session, often).survival} == {GENERATIONS_MAX}
 
 
 def test_survival_leaves_out_what_a_tool_brought_back() -> None:
