@@ -116,14 +116,22 @@ def list_strategies() -> list[dict[str, Any]]:
 
 
 def describe(one: Registered) -> dict[str, Any]:
-    """One row of `list_strategies`: plain data, defaults as a spec writes them."""
+    """One row of `list_strategies`: plain data, defaults as a spec writes them.
+
+    `source` and `summary` are what the class says of itself, else where it was found and the first
+    paragraph of its docstring. A preset's summary names what it sets.
+    """
     cls = one.base if isinstance(one.base, type) else type(one.base)
     docstring = (cls.__doc__ or "").strip()
+    summary = getattr(cls, "summary", None) or docstring.split("\n\n")[0].replace("\n", " ").strip()
+    if not isinstance(one.base, type):
+        named = next((o.name for o in registered().values() if o.base is cls), cls.__name__)
+        summary = f"preset: {canonical(named, one.base)}; {summary}"
     return {
         "name": one.name,
         "spec": one.name,
-        "source": one.source,
-        "summary": docstring.split("\n\n")[0].replace("\n", " ").strip(),
+        "source": getattr(cls, "source", None) or one.source,
+        "summary": summary,
         "parameters": [
             {"name": p.name, "type": p.type, "default": p.default, "doc": p.doc}
             for p in parameters_of(one.base)

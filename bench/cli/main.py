@@ -194,6 +194,9 @@ def main(words: Sequence[str] | None = None) -> int:
         if arguments.command is None:
             parser.print_help()
             return EXIT_USAGE
+        from bench.registry import check_import_names
+
+        check_import_names()
         return _command(arguments)(arguments)
     except UsageError as error:
         print(f"compaction-bench: {_one_line(str(error))}", file=sys.stderr)
