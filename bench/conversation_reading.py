@@ -143,6 +143,7 @@ class _Search:
         self._route = route
         self._check = check
         self._log = log
+        self._refused_texts: list[object] = []
         self.refusals: list[Refusal] = []
         self.needs_repair = False
 
@@ -187,9 +188,12 @@ class _Search:
         )
 
     def _checked(self, subject: str, position: int, text: object) -> CompletionRecord | None:
+        if text in self._refused_texts:
+            return None  # The row's own completion: said once is enough.
         try:
             return self._check.read(text, self._log)
         except Refused as refused:
+            self._refused_texts.append(text)
             self._refuse(subject, position, refused.failure, refused.text)
             return None
 

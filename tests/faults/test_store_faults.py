@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import signal
-import sqlite3
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,51 +20,12 @@ from bench.observations import Replay, RequestObservation, Retries
 from bench.plan import Cell
 from bench.projection import Kept, Written
 from bench.store import Canary, Run
+from tests.faulty_sqlite import connect_with, faulty
 
 EVENTS = tuple(
     Event(seq, Message("user" if seq % 2 else "assistant", "text")) for seq in range(1, 9)
 )
 SESSION = Session("s", EVENTS)
-
-
-class FaultyConnection(sqlite3.Connection):
-    """A real connection whose n-th statement fails, before or after it was carried out."""
-
-    fails_at = 0
-    is_lasting = False
-    is_after = False
-    statements = 0
-
-    def execute(self, *arguments: Any) -> sqlite3.Cursor:
-        return self._run(super().execute, *arguments)
-
-    def executemany(self, statement: str, rows: Iterable[Any]) -> sqlite3.Cursor:
-        return self._run(super().executemany, statement, rows)
-
-    def _run(self, call: Callable[..., sqlite3.Cursor], *arguments: Any) -> sqlite3.Cursor:
-        cls = type(self)
-        cls.statements += 1
-        is_due = (
-            cls.statements >= cls.fails_at if cls.is_lasting else cls.statements == cls.fails_at
-        )
-        if is_due and cls.fails_at and not cls.is_after:
-            raise sqlite3.OperationalError("disk I/O error")
-        cursor = call(*arguments)
-        if is_due and cls.fails_at:
-            raise sqlite3.OperationalError("database or disk is full")
-        return cursor
-
-
-def faulty(fails_at: int, *, is_lasting: bool, is_after: bool) -> type[FaultyConnection]:
-    return type(
-        "OneFault",
-        (FaultyConnection,),
-        {"fails_at": fails_at, "is_lasting": is_lasting, "is_after": is_after, "statements": 0},
-    )
-
-
-def connect_with(kind: type[FaultyConnection]) -> Callable[[Path], sqlite3.Connection]:
-    return lambda path: sqlite3.connect(path, isolation_level=None, factory=kind)
 
 
 def cell(number: int) -> Cell:
