@@ -95,8 +95,7 @@ def _enqueue(waiting: list[_Conversation], new: _Conversation) -> None:
     new.requests = [(len(new.messages), _usage(new.record))]
     if "traj" not in new.record:
         for index, known in enumerate(waiting):
-            length = len(known.messages)
-            if length <= len(new.messages) and known.messages == new.messages[:length]:
+            if known.messages == new.messages[: len(known.messages)]:
                 new.requests = known.requests + new.requests
                 new.number = known.number
                 waiting[index] = new

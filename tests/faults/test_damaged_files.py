@@ -353,10 +353,17 @@ def test_many_repairs_of_one_kind_are_summed_up(tmp_path: Path) -> None:
     assert session.repairs[-1].what == f"{1_000 - REPAIRS_KEPT_PER_KIND_MAX} more of this kind"
 
 
-def test_damage_behind_the_last_session_is_reported_with_it(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "x.jsonl", [USER, REPLY], [USER], "broken")
+@pytest.mark.parametrize(
+    ("first", "second"), [([USER, REPLY], [REPLY]), (SWE[0], SWE[1]), (GEMINI[1], GEMINI[1])]
+)
+def test_damage_behind_the_last_session_is_reported_with_it(
+    tmp_path: Path, first: Any, second: Any
+) -> None:
+    path = write_lines(tmp_path / "x.jsonl", first, "broken", second, "broken")
     sessions_found = load_sessions(path).sessions
-    assert sum(row.skipped_lines for row in sessions_found) == 1
+    assert len(sessions_found) == 2
+    assert sum(row.skipped_lines for row in sessions_found) == 2
+    assert [kind for row in sessions_found for kind in repair_kinds(row)].count("bad_line") == 2
 
 
 def test_one_long_line(tmp_path: Path) -> None:

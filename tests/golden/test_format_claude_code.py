@@ -94,6 +94,19 @@ def test_records_of_one_message_become_one_event(tmp_path: Path) -> None:
     assert session.repairs == ()
 
 
+def test_only_the_newest_message_grows(tmp_path: Path) -> None:
+    log = Transcript()
+    log.user("Go.")
+    log.says("m1", "One.")
+    log.says("m2", "Two.")
+    log.says("m1", "Three.")
+    assert told(loaded(log, tmp_path))[1:] == [
+        "assistant: One.",
+        "assistant: Two.",
+        "assistant: Three.",
+    ]
+
+
 def test_boundaries_are_kept_beside_the_history(tmp_path: Path) -> None:
     log = Transcript()
     log.user("Crate 1 holds rope.")

@@ -109,6 +109,32 @@ def test_messages_only_as_completed_items(tmp_path: Path) -> None:
     ]
 
 
+def test_a_genuine_repeat_in_the_newer_kind_of_line_stays(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "rollout.jsonl",
+        message("user", "Go on."),
+        message("assistant", "One."),
+        completed("UserMessage", "Go on."),
+        completed("AgentMessage", "One."),
+    )
+    assert told(only_session(path)) == ["user: Go on.", "assistant: One."] * 2
+
+
+def test_a_token_count_ends_a_response(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "rollout.jsonl",
+        message("user", "Go on."),
+        message("assistant", "One."),
+        tokens(40, 40),
+        message("assistant", "Two."),
+        tokens(40, 40),
+        tokens(90, 50),
+    )
+    session = only_session(path)
+    assert told(session)[1:] == ["assistant: One.", "assistant: Two."]
+    assert session.recorded_usage == (RecordedUsage(2, 40, 0, 5), RecordedUsage(3, 50, 0, 5))
+
+
 def test_bare_items_of_the_first_generation(tmp_path: Path) -> None:
     path = write_lines(
         tmp_path / "rollout.jsonl",

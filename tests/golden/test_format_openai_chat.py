@@ -159,6 +159,13 @@ def test_stray_results_go_to_their_calls(tmp_path: Path) -> None:
     assert sorted(repair_kinds(session)) == ["late_result", "orphan_result", "result_before_call"]
 
 
+def test_a_result_repeated_in_a_later_round(tmp_path: Path) -> None:
+    again = {"role": "tool", "tool_call_id": "a", "content": "pier free"}
+    session = only_session(write_json(tmp_path / "again.json", [*MESSAGES, again]))
+    assert told(session) == TOLD
+    assert repair_kinds(session) == ["duplicate_result"]
+
+
 def test_user_who_types_while_a_tool_runs_stays(tmp_path: Path) -> None:
     typed = {"role": "user", "content": "Not the red ones!"}
     messages = [*MESSAGES[:4], typed, *MESSAGES[4:]]
