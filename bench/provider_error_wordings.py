@@ -57,27 +57,26 @@ CODES_EXACT: dict[str, ErrorKind] = {
     "1305": "server",
     "1308": "quota",
 }
+_PARTS_OF_CODES: tuple[tuple[ErrorKind, str], ...] = (
+    (
+        "quota",
+        "insufficientquota quotaexceeded quotaexhausted billing creditbalance "
+        "insufficientbalance insufficientcredit paymentrequired arrearage spendlimit",
+    ),
+    ("rate_limit", "ratelimit throttl toomanyrequests resourceexhausted slowdown"),
+    ("server", "overloaded"),
+    (
+        "auth",
+        "authentication invalidapikey unauthorized unauthenticated permissiondenied "
+        "permissionerror accessdenied expiredtoken unrecognizedclient",
+    ),
+    (
+        "content_filter",
+        "contentfilter contentpolicy responsibleai datainspection sensitive",
+    ),
+)
 CODE_PARTS: tuple[tuple[ErrorKind, str], ...] = tuple(
-    (kind, part)
-    for kind, parts in (
-        (
-            "quota",
-            "insufficientquota quotaexceeded quotaexhausted billing creditbalance "
-            "insufficientbalance insufficientcredit paymentrequired arrearage spendlimit",
-        ),
-        ("rate_limit", "ratelimit throttl toomanyrequests resourceexhausted slowdown"),
-        ("server", "overloaded"),
-        (
-            "auth",
-            "authentication invalidapikey unauthorized unauthenticated permissiondenied "
-            "permissionerror accessdenied expiredtoken unrecognizedclient",
-        ),
-        (
-            "content_filter",
-            "contentfilter contentpolicy responsibleai datainspection sensitive",
-        ),
-    )
-    for part in parts.split()
+    (kind, part) for kind, parts in _PARTS_OF_CODES for part in parts.split()
 )
 # MiniMax puts its own numbers into base_resp.
 VENDOR_STATUSES: dict[int, ErrorKind] = {

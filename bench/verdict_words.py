@@ -280,9 +280,9 @@ def _shares(cells: Sequence[CellRow], ranked: Sequence[str], name: str, what: st
         return number(cell, name)
 
     kept = [
-        (plain(strategy), percent(share))
+        (plain(strategy), percent(average))
         for strategy in ranked[:_NAMED_MAX]
-        if (share := mean(session_means(_exercised(cells, strategy), value_of).values()))
+        if (average := mean(session_means(_exercised(cells, strategy), value_of).values()))
         is not None
     ]
     if not kept:
