@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.errors import UsageError
 from bench.events import Event, Session
 from bench.facts import Fact
 from bench.facts_file import FILE_NAME as FACTS_FILE
@@ -61,22 +62,39 @@ def write_corpus(
 ) -> tuple[Path, ...]:
     """Write `sessions` sessions of `events` events each, kinds and languages in turn.
 
-    Returns the session files. Raises ValueError for an unknown kind or language or too few events.
+    Returns the session files. Raises UsageError, before anything is written, for an unknown kind
+    or language or too few events, and when the folder can't be written to.
     """
     pairs = [(kind, language) for language in languages for kind in kinds]
     recipes = [
         Recipe(*pairs[number % len(pairs)], events=events, seed=seed + number)
         for number in range(sessions)
     ]
+    try:
+        for recipe in recipes[: len(pairs)]:
+            assembly(recipe, facts_wanted)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     return _write(folder, recipes, facts_wanted)
 
 
 def regenerate_bundled(folder: Path) -> tuple[Path, ...]:
-    """Write the bundled corpus anew, byte for byte; its card (README.md) is written by people."""
+    """Write the bundled corpus anew, byte for byte; its card (README.md) is written by people.
+
+    Raises UsageError when the folder can't be written to.
+    """
     return _write(folder, BUNDLED, FACTS_DEFAULT)
 
 
 def _write(folder: Path, recipes: Iterable[Recipe], facts_wanted: int) -> tuple[Path, ...]:
+    try:
+        return _write_files(folder, recipes, facts_wanted)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError(f"{folder}: can't be written: {reason}; give another folder") from error
+
+
+def _write_files(folder: Path, recipes: Iterable[Recipe], facts_wanted: int) -> tuple[Path, ...]:
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     facts: list[Fact] = []

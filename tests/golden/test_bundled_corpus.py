@@ -89,6 +89,18 @@ def test_corpus_written_by_anybody_takes_kinds_and_languages_in_turn(tmp_path: P
     )
 
 
+def test_wrong_requests_write_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    with pytest.raises(UsageError, match="a session of 5 events: at least 12"):
+        write_corpus(folder, 2, 5, seed=1)
+    with pytest.raises(UsageError, match="no kind of session 'poetry'"):
+        write_corpus(folder, 2, 50, seed=1, kinds=("coding", "poetry"))
+    assert not folder.exists()
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UsageError, match="can't be written"):
+        write_corpus(tmp_path / "file" / "corpus", 1, 50, seed=1)
+
+
 def test_corpora_are_found_by_name() -> None:
     assert "bundled" in corpus_names()
     assert corpus_folder("bundled") == bundled_folder()
