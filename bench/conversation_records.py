@@ -10,14 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from bench.errors import UsageError
-from bench.events import Attachment, Event, Message, ToolCall
+from bench.events import Attachment, Event, Message, Role, ToolCall
 from bench.history import History
 from bench.invariants import violations
 from bench.observations import item_from_json, item_to_json
-from bench.projection import Json, Projection
+from bench.projection import Item, Json, Native, Projection
 from bench.store_rows import json_text
 
 RECORD_VERSION = 1
@@ -220,9 +220,27 @@ def projection_of(record: CompletionRecord, history: History) -> Projection:
     """The projection of a record with everything behind it verbatim. Raises Refused."""
     try:
         head = tuple(item_from_json(item, history) for item in record.head)
-    except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
+        for item in head:
+            _check_item(item)
+    except (KeyError, ValueError, IndexError, TypeError) as error:
         raise Refused("head", f"an item of the head can't be read: {error!r}") from error
     return Projection(history, head, record.through_seq, len(history), record.memory)
+
+
+def _check_item(item: Item) -> None:
+    """Raises TypeError when a field holds what no item of its kind holds."""
+    message = item.message
+    texts: list[object] = [message.text]
+    numbers: list[object] = list(item.seqs)
+    if isinstance(item, Native):
+        texts += [item.route, item.state]
+        numbers.append(item.tokens)
+    if message.role not in get_args(Role):
+        raise TypeError(f"{message.role!r} is no role")
+    if any(type(each) is not str for each in texts):
+        raise TypeError("a text is none")
+    if any(type(each) is not int for each in numbers):
+        raise TypeError("a number is none")
 
 
 def is_usable_on(record: CompletionRecord, route: str) -> bool:
