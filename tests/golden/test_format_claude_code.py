@@ -187,6 +187,15 @@ def test_what_the_runtime_injects_starts_no_turn(tmp_path: Path, content: Any) -
     assert [event.starts_turn for event in session.events] == [True, False, False]
 
 
+def test_what_only_people_see_is_left_out(tmp_path: Path) -> None:
+    log = Transcript()
+    log.user("Tide at noon?")
+    log.user("Saved.", isVisibleInTranscriptOnly=True)
+    session = loaded(log, tmp_path)
+    assert told(session) == ["user: Tide at noon?"]
+    assert repair_kinds(session) == ["transcript_only"]
+
+
 def test_slash_commands_with_a_prompt_are_requests(tmp_path: Path) -> None:
     log = Transcript()
     log.user("<command-message>review</command-message>\n<command-name>/review</command-name>")

@@ -159,6 +159,13 @@ def test_stray_results_go_to_their_calls(tmp_path: Path) -> None:
     assert sorted(repair_kinds(session)) == ["late_result", "orphan_result", "result_before_call"]
 
 
+def test_a_late_result_comes_behind_those_that_its_round_has(tmp_path: Path) -> None:
+    messages = [*MESSAGES[:4], MESSAGES[5], MESSAGES[4]]
+    session = only_session(write_json(tmp_path / "late.json", messages))
+    assert told(session) == TOLD
+    assert repair_kinds(session) == ["late_result"]
+
+
 def test_a_result_repeated_in_a_later_round(tmp_path: Path) -> None:
     again = {"role": "tool", "tool_call_id": "a", "content": "pier free"}
     session = only_session(write_json(tmp_path / "again.json", [*MESSAGES, again]))

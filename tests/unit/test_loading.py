@@ -36,6 +36,7 @@ def test_what_is_no_session_is_listed(tmp_path: Path) -> None:
     write_json(tmp_path / "other.json", {"boats": 3})
     write_lines(tmp_path / "facts.jsonl", {"id": "f1", "session": "good", "kind": "path"})
     write_lines(tmp_path / "nothing.jsonl", {"role": "user", "content": ""})
+    write_lines(tmp_path / "results.jsonl", {"role": "tool", "tool_call_id": "a", "content": "x"})
     loaded = load_sessions(tmp_path)
     assert [row.id for row in loaded.sessions] == ["good"]
     reasons = {Path(row.path).name: row.reason for row in loaded.rejected}
@@ -47,6 +48,7 @@ def test_what_is_no_session_is_listed(tmp_path: Path) -> None:
         "other.json",
         "facts.jsonl",
         "nothing.jsonl",
+        "results.jsonl",
     }
     assert reasons["empty.jsonl"] == reasons["blank.jsonl"] == "empty file"
     assert "facts" in reasons["facts.jsonl"]

@@ -87,6 +87,7 @@ def test_no_value(data: bytes) -> None:
     [
         ('{"a": 1}', "object"),
         ('{\n "a": 1\n}', "object"),
+        ('{"a": [\n{"b": 1}\n]}', "object"),
         ('{"a": 1}\n{"a": 2}\n', "lines"),
         ('[{"a": 1}]', "list"),
         ('[\n{"a": 1},\n{"a": 2}\n]\n', "list"),
