@@ -32,9 +32,11 @@ def tables(data: RunData) -> dict[str, pandas.DataFrame]:
 
 def harmless(frame: pandas.DataFrame) -> pandas.DataFrame:
     """The frame with its texts scrubbed, on one line, and no formula for a spreadsheet."""
+    from pandas.api.types import is_numeric_dtype
+
     changed = frame.copy()
     for name in frame.columns:
-        if frame[name].dtype == object:
+        if not is_numeric_dtype(frame[name]):  # numbers and truth values
             known = {value: _harmless_text(value) for value in frame[name].unique()}
             changed[name] = frame[name].map(known).astype(object)
     return changed

@@ -64,5 +64,6 @@ def draw(frame: pandas.DataFrame) -> Figure:
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("share of facts at the request that needed them")
     style.percent_axis(axes.xaxis)
-    figure.legend(loc="outside upper left", ncols=len(used))
+    if used:
+        figure.legend(loc="outside upper left", ncols=max(1, min(6, len(used))))
     return figure
