@@ -20,9 +20,8 @@ def report(arguments: argparse.Namespace) -> int:
             raise UsageError(f"--format {word}: unknown, there are: {', '.join(KNOWN_FORMATS)}")
     if len(arguments.runs) > 1 and arguments.to is not None:
         raise UsageError("--to: takes one run; leave it out to write into each run's own folder")
-    from reports.write import write_reports
-
     from bench.store import Run
+    from reports.write import write_reports
 
     for folder in map(Path, arguments.runs):
         if arguments.rescore:
