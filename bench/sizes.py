@@ -5,7 +5,8 @@ Any additive measure works: true tokens on the wire, or a strategy's own estimat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 
 from bench.events import Message
 from bench.history import History
@@ -15,23 +16,32 @@ from bench.projection import Item, Kept, Native, Projection, Written
 _HEADS_REMEMBERED = 32
 
 
+def _tokens_of_native(native: Native) -> int:
+    return native.tokens
+
+
 class ProjectionSizes:
     """Sums of one additive measure over projections of one history.
 
     `message_size` measures a message; `extra_size(history, position)` adds what an event costs
-    beside its message (stub results, for one), zero when None. Sums up to the round that is still
-    open are remembered; the open round is summed anew, since a result may yet join it.
+    beside its message (stub results, for one), zero when None. `native_size` measures a provider's
+    opaque state, by default its tokens. A message is measured once; extras of the round that is
+    still open are summed anew, since a result may yet join it.
     """
 
     def __init__(
         self,
         message_size: Callable[[Message], int],
         extra_size: Callable[[History, int], int] | None = None,
+        native_size: Callable[[Native], int] = _tokens_of_native,
     ) -> None:
         self._message_size = message_size
         self._extra_size = extra_size
+        self._native_size = native_size
         self._history: History | None = None
+        # Sums up to a position: of the messages told, and of the extras of closed rounds.
         self._sums: list[int] = [0]
+        self._extra_sums: list[int] = [0]
         self._heads: dict[int, tuple[tuple[Item, ...], int]] = {}
         self._last: tuple[Projection | None, int, int] = (None, 0, 0)
 
@@ -41,20 +51,48 @@ class ProjectionSizes:
         if projection is self._last[0] and len(projection.history) == self._last[1]:
             return self._last[2]
         history = projection.history
-        if history is not self._history:
-            self._history, self._sums, self._heads = history, [0], {}
+        self._follow(history)
         total = self._head(projection) + self._span(history, projection.tail_start, projection.stop)
         self._last = (projection, len(history), total)
         return total
 
+    def shared(self, before: Projection, after: Projection) -> int:
+        """The size of the items at the start of `after` with which `before` starts too."""
+        history = after.history
+        self._follow(history)
+        total = 0
+        for one, other in zip(_items(before), _items(after), strict=False):
+            if one is not other and one != other:
+                break
+            total += self.item(history, other)
+        return total
+
     def item(self, history: History, item: Item) -> int:
         """The size of one item."""
+        if isinstance(item, Kept):
+            return self._event(history, item.event.seq - 1)
         if isinstance(item, Native):
-            return item.tokens
+            return self._native_size(item)
         size = self._message_size(item.message)
         if self._extra_size is None or isinstance(item, Written):
             return size
-        return size + self._extra_size(history, item.event.seq - 1)
+        return size + self._extra(history, item.event.seq - 1)
+
+    def _follow(self, history: History) -> None:
+        """Starts anew with another history, and measures what was told since the last time."""
+        if history is not self._history:
+            self._history, self._sums, self._extra_sums, self._heads = history, [0], [0], {}
+        sums = self._sums
+        if len(sums) <= len(history):
+            measure, message, total = self._message_size, history.message, sums[-1]
+            for position in range(len(sums) - 1, len(history)):
+                total += measure(message(position))
+                sums.append(total)
+        if self._extra_size is not None:
+            extra_sums, closed = self._extra_sums, history.open_round_start
+            while len(extra_sums) <= closed:
+                extra = self._extra_size(history, len(extra_sums) - 1)
+                extra_sums.append(extra_sums[-1] + extra)
 
     def _head(self, projection: Projection) -> int:
         head = projection.head
@@ -63,27 +101,38 @@ class ProjectionSizes:
         known = self._heads.get(id(head))
         if known is not None and known[0] is head:
             return known[1]
-        total = sum(self._head_item(projection.history, item) for item in head)
+        history = projection.history
+        total = sum([self.item(history, item) for item in head])
         if len(self._heads) >= _HEADS_REMEMBERED:
             self._heads.clear()
         self._heads[id(head)] = (head, total)
         return total
 
-    def _head_item(self, history: History, item: Item) -> int:
-        if isinstance(item, Kept) and item.event.seq < len(self._sums):
-            return self._sums[item.event.seq] - self._sums[item.event.seq - 1]
-        return self.item(history, item)
-
     def _event(self, history: History, position: int) -> int:
-        size = self._message_size(history.message(position))
-        return size if self._extra_size is None else size + self._extra_size(history, position)
+        size = self._sums[position + 1] - self._sums[position]
+        return size if self._extra_size is None else size + self._extra(history, position)
+
+    def _extra(self, history: History, position: int) -> int:
+        if self._extra_size is None:
+            return 0
+        sums = self._extra_sums
+        if position + 1 < len(sums):
+            return sums[position + 1] - sums[position]
+        return self._extra_size(history, position)
 
     def _span(self, history: History, start: int, stop: int) -> int:
-        sums = self._sums
-        closed = min(stop, history.open_round_start)
-        while len(sums) <= closed:
-            sums.append(sums[-1] + self._event(history, len(sums) - 1))
-        if start >= closed:
-            return sum(self._event(history, position) for position in range(start, stop))
-        open_part = sum(self._event(history, position) for position in range(closed, stop))
-        return sums[closed] - sums[start] + open_part
+        size = self._sums[stop] - self._sums[start]
+        if self._extra_size is None:
+            return size
+        sums = self._extra_sums
+        closed = min(stop, len(sums) - 1)
+        if start < closed:
+            size += sums[closed] - sums[start]
+            start = closed
+        return size + sum([self._extra_size(history, each) for each in range(start, stop)])
+
+
+def _items(projection: Projection) -> Iterator[Item]:
+    """All items in order, those of the tail made only as far as somebody asks for them."""
+    tail = range(projection.tail_start, projection.stop)
+    return chain(projection.head, (Kept(projection.history[position]) for position in tail))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from bench.events import Message, ToolDefinition
 from bench.history import History
@@ -108,15 +107,13 @@ class SimulatedProvider:
 
     def _repair_tokens(self, history: History, position: int) -> int:
         """What rendering adds to an event: stubs for unanswered calls, the mark of an orphan."""
-        extra = sum(
-            self._costs.per_message + count(STUB_RESULT)
-            for state in history.calls_at(position)
-            if state.result_seq is None
-        )
-        is_orphan = (
-            history.message(position).role == "tool" and history.result_wire_id(position) is None
-        )
-        return extra + count(ORPHAN_RESULT) if is_orphan else extra
+        message = history.message(position)
+        if message.role == "tool":
+            return count(ORPHAN_RESULT) if history.result_wire_id(position) is None else 0
+        if not message.calls:
+            return 0
+        unanswered = [state for state in history.calls_at(position) if state.result_seq is None]
+        return len(unanswered) * (self._costs.per_message + count(STUB_RESULT))
 
     def _line_tokens(self, projection: Projection) -> int:
         """The marked lines before a leading and behind a trailing assistant message."""
@@ -150,9 +147,7 @@ class SimulatedProvider:
             return 0
         if last.head is projection.head and last.tail_start == projection.tail_start:
             return self._fixed + self._sizes.total(last)
-        pairs = zip(last.items, projection.items, strict=False)
-        same = takewhile(lambda pair: pair[0] == pair[1], pairs)
-        return self._fixed + sum(self._sizes.item(projection.history, item) for item, _ in same)
+        return self._fixed + self._sizes.shared(last, projection)
 
     def complete(self, messages: Sequence[Message], *, output_tokens_max: int) -> Reply:
         """A strategy's question. Raises ProviderError("input_overflow") above the window."""

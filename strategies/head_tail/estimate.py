@@ -10,6 +10,7 @@ Chinese.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from bench.events import Message, ToolDefinition
@@ -23,9 +24,13 @@ TOKENS_PER_CALL = 4
 TOKENS_PER_TOOL = 4
 TOKENS_PER_ATTACHMENT = 1_000
 
+# Pruning looks at every tool result in the window each time: two windows of them are remembered.
+_TEXTS_REMEMBERED = 2_048
+
 _BLANKS = b" \t\n\r\x0b\x0c"
 
 
+@lru_cache(maxsize=_TEXTS_REMEMBERED)
 def text_tokens_by_bytes(text: str) -> int:
     """A quarter of the UTF-8 bytes that are none of the six ASCII blanks, rounded down."""
     return len(utf8(text).translate(None, _BLANKS)) // 4
