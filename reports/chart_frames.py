@@ -64,6 +64,19 @@ PAIR: dict[str, str] = {
     "high": "float64",
     "sessions": "int64",
 }
+REGRET: dict[str, str] = {
+    "strategy": "object",
+    "place": "int64",
+    "regret": "float64",
+    "regret_low": "float64",
+    "regret_high": "float64",
+    "regret_worst": "float64",
+    "worst_session": "object",
+    "best_in": "int64",
+    "sessions": "int64",
+    "seeds": "int64",
+    "seed_spread": "float64",
+}
 RETRY: dict[str, str] = {
     "strategy": "object",
     "place": "int64",
@@ -258,6 +271,41 @@ def paired_differences(data: RunData) -> pandas.DataFrame:
             }
         )
     return frame_of(rows, PAIR)
+
+
+def regrets(data: RunData) -> pandas.DataFrame:
+    """Chart 10: how much less each strategy keeps than the best one of the same session, and how
+    far its seeds lie apart (largest less smallest, mean over sessions with several)."""
+    palette = strategy_places(data)
+    own = data.cells[~data.cells["is_control"] & data.cells["retention"].notna()]
+    setting = ["session", "window_asked", "model"]
+    sessions = by_session(own)
+    best = sessions.groupby(setting)["retention"].transform("max")
+    sessions = sessions.assign(regret=best - sessions["retention"])
+    rows = []
+    for strategy in in_order(sessions["strategy"]):
+        part = sessions[sessions["strategy"] == strategy]
+        cells = own[own["strategy"] == strategy]
+        seeds = cells.groupby(setting)["retention"].agg(["max", "min", "size"])
+        several = seeds[seeds["size"] > 1]
+        mean = estimate(part.groupby("session")["regret"].mean())
+        worst = max(rows_of(part), key=lambda row: float(row["regret"]))
+        rows.append(
+            {
+                "strategy": strategy,
+                "place": palette.get(strategy, -1),
+                "regret": mean.mean,
+                "regret_low": mean.low,
+                "regret_high": mean.high,
+                "regret_worst": worst["regret"],
+                "worst_session": worst["session"],
+                "best_in": int((part["regret"] <= 0).sum()),
+                "sessions": mean.sessions,
+                "seeds": cells["seed"].nunique(),
+                "seed_spread": (several["max"] - several["min"]).mean(),
+            }
+        )
+    return frame_of(rows, REGRET)
 
 
 def retries(data: RunData) -> pandas.DataFrame:

@@ -128,7 +128,8 @@ def _table(data: RunData) -> list[dict[str, Any]]:
                     }
                     for column in COLUMNS
                 ],
-                "bar": _bar(row),
+                # A score without a compaction says nothing about the strategy.
+                "bar": _bar(row) if row["fired"] or row["is_control"] else None,
                 "saved": _percent(row["tokens_saved"]),
                 "row": row,
             }

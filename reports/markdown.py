@@ -17,7 +17,8 @@ from reports.summary import summarise
 from reports.text import clean, excerpt
 from reports.threats import threats
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
+# An underscore inside a word begins no emphasis; everything else means something anywhere.
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~&$]|(?<!\w)_|_(?!\w))")
 _LINKS = re.compile(r"(?i)\b(https?|ftp|mailto)(:)|\b(www)(\.)|(?<!\w)@(?=\w)")
 _BRIEF_COLUMNS = ("retention", "retention_said_once", "tokens_saved", "cost_ratio", "fired")
 _WORST_MAX = 10
@@ -31,7 +32,9 @@ def escaped(text: str) -> str:
         found = match.group(0)
         return f"{found}\u200b" if found == "@" else f"{found[:-1]}\u200b{found[-1]}"
 
-    return _LINKS.sub(broken, _SPECIAL.sub(r"\\\1", text))
+    shown = _LINKS.sub(broken, _SPECIAL.sub(r"\\\1", text))
+    # Only at the start of a line these make a heading or a list.
+    return f"\\{shown}" if shown.startswith(("#", "+", "-", "=")) else shown
 
 
 def to_markdown(data: RunData, *, brief: bool = False, has_pictures: bool = True) -> str:
@@ -83,7 +86,7 @@ def _table(data: RunData, *, brief: bool) -> list[str]:
     is_multiple = has_several(rows)
     shown = [row for row in rows if not (brief and row["is_control"])][: 8 if brief else 400]
     for row in shown:
-        cells = [escaped(column.text(row)) for column in columns]
+        cells = [column.text(row) for column in columns]
         lines.append(
             f"| {escaped(name_of(row, is_multiple=is_multiple))} | {row['sessions']} | "
             + " | ".join(cells)

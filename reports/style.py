@@ -284,6 +284,15 @@ def points_axis(axis: object) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:+.0f}"))
 
 
+def plain_points_axis(axis: object) -> None:
+    """Write an axis that holds differences that have no sign as points."""
+    from matplotlib.axis import Axis
+    from matplotlib.ticker import FuncFormatter
+
+    assert isinstance(axis, Axis)
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f}"))
+
+
 def token_axis(axis: object) -> None:
     """Write an axis that holds tokens as 12k, 1.5M."""
     from matplotlib.axis import Axis

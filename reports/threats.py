@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bench.plan import CONTROLS
+from reports.fact_frames import counted
 from reports.frames import RunData
 from reports.numbers import share, tokens
 from reports.style import in_order, label
@@ -54,7 +55,8 @@ def _denominators(data: RunData) -> Iterator[str]:
             f"Small denominators: {sessions} sessions; below {_FEW_SESSIONS} no p-value can reach "
             "0.05, and intervals over so few are wide or missing."
         )
-    facts = data.facts[~data.facts["strategy"].isin(CONTROLS)]
+    facts = counted(data)
+    facts = facts[~facts["strategy"].isin(CONTROLS)]
     counts = facts["strategy"].value_counts()
     few = [name for name in in_order(counts.index) if counts[name] < _FEW_FACTS]
     if few:
@@ -139,8 +141,8 @@ def _failures(data: RunData) -> Iterator[str]:
 
 def _tokens(data: RunData) -> Iterator[str]:
     yield (
-        f"Tokens are counted with {data.about.tokenizer} plus wire overhead; other vendors' "
-        "counts differ by some 10 to 30%."
+        f"Tokens are counted with {data.about.tokenizer} plus wire overhead: an estimate for "
+        "vendors that count otherwise."
     )
 
 

@@ -19,6 +19,7 @@ from reports.charts import (
     generations,
     heatmaps,
     outcomes,
+    regret,
     retries,
     sawtooth,
     sessions,
@@ -134,6 +135,15 @@ CHARTS: tuple[Chart, ...] = (
         "Retention of every strategy in every session, those with the widest spread first.",
         chart_frames.by_session_and_strategy,
         sessions.draw,
+    ),
+    Chart(
+        "regret",
+        "What does a wrong choice cost?",
+        "Regret: how many points less than the best strategy of the same session, mean with its "
+        "95% interval and the worst session. Seed spread: how far the seeds of one session lie "
+        "apart.",
+        chart_frames.regrets,
+        regret.draw,
     ),
     Chart(
         "retries",

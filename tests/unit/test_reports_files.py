@@ -156,7 +156,9 @@ def test_markdown_shows_hostile_text_as_text() -> None:
 
 
 def test_escaping_covers_what_markdown_reads() -> None:
-    assert escaped("a|b*c_d`e<f>[g](h)") == r"a\|b\*c\_d\`e\<f\>\[g\]\(h\)"
+    assert escaped("a|b*c d`e<f>[g](h)") == r"a\|b\*c d\`e\<f\>\[g\](h)"
+    assert escaped("head_tail _x_ # y") == r"head_tail \_x\_ # y"
+    assert escaped("# x") == r"\# x"
     assert "www.\u200b" in escaped("www.evil.example") or "www\u200b" in escaped("www.evil.example")
 
 
