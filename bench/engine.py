@@ -142,7 +142,8 @@ class Engine:
         self._strategy = strategy
         self._provider = provider
         self._session = session
-        self._forced_requests = forced_requests
+        own_requests = self.policy.at_requests
+        self._forced_requests = forced_requests if own_requests is None else frozenset(own_requests)
         self._waived = frozenset(name for name, _ in self.policy.waives)
         self._estimator = estimator_of(strategy)
         self._sizes = ProjectionSizes(self._estimator.message_units)

@@ -5,7 +5,8 @@ A session is an append-only log of events. Nothing in this project ever changes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -145,3 +146,13 @@ class Session:
                     f"session {self.id}: event {position} has seq {event.seq}, "
                     f"expected {position + 1}: seqs count from 1 without gaps"
                 )
+
+
+def requests_after(session: Session, seqs: Iterable[int]) -> tuple[int, ...]:
+    """The indexes of the first requests made after each of these events, in order, each once.
+
+    A request stands before every assistant message; an event that none follows is left out.
+    """
+    request_seqs = [event.seq for event in session.events if event.message.role == "assistant"]
+    found = {bisect_right(request_seqs, seq) for seq in seqs}
+    return tuple(sorted(index for index in found if index < len(request_seqs)))

@@ -7,14 +7,17 @@ or refuses it; then the recorded message follows, whatever the projection was.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from bench.engine import Engine, Prepared
-from bench.events import Session
+from bench.events import Session, requests_after
 from bench.history import History
 from bench.observations import Replay, RequestObservation, Stopped
 from bench.projection import Projection
 from bench.provider import Provider, ProviderError
 from bench.strategy import Strategy
+
+Cuts: TypeAlias = int | Literal["recorded"] | None
 
 
 def replay(
@@ -22,18 +25,19 @@ def replay(
     strategy: Strategy,
     provider: Provider,
     *,
-    cuts: int | None = None,
+    cuts: Cuts = None,
     manual: bool = False,
 ) -> Replay:
     """Replays `session` through `strategy` against `provider`.
 
-    `cuts` forces that many compaction points, evenly spaced, instead of the strategy's own
-    triggers; `manual` compacts once more at the end. A request that can't be rescued ends the
-    replay (`Replay.stopped`).
+    `cuts` forces that many compaction points, evenly spaced, or those of the recording's own
+    tool ("recorded"), instead of the strategy's own triggers; `manual` compacts once more at the
+    end. A request that can't be rescued ends the replay (`Replay.stopped`).
     """
     history = History()
     total = sum(event.message.role == "assistant" for event in session.events)
-    engine = Engine(strategy, provider, session, forced_requests=forced_requests(total, cuts))
+    forced = cut_points(session, total, cuts)
+    engine = Engine(strategy, provider, session, forced_requests=forced)
     projection = Projection.whole(history)
     requests: list[RequestObservation] = []
     stopped: Stopped | None = None
@@ -121,6 +125,14 @@ def _observed(engine: Engine, prepared: Prepared, index: int, tokens: int) -> Re
         tail_start=sent.tail_start,
         stop=sent.stop,
     )
+
+
+def cut_points(session: Session, total: int, cuts: Cuts) -> frozenset[int] | None:
+    """The requests (of `total`) before which compactions are forced; None without cuts."""
+    if cuts == "recorded":
+        recorded = (one.after_seq for one in session.recorded_compactions)
+        return frozenset(requests_after(session, recorded))
+    return forced_requests(total, cuts)
 
 
 def forced_requests(total: int, cuts: int | None) -> frozenset[int] | None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, cast, runtime_checkable
 
-from bench.events import Message, ToolDefinition
+from bench.events import Message, Session, ToolDefinition
 from bench.projection import Json, Native, Projection
 
 Trigger = Literal["budget", "provider", "manual"]
@@ -143,7 +143,8 @@ class Policy:
     the outcomes that use up that allowance (Z11). `waives` names the promises (H4 ...) that an
     original program doesn't keep, each with its reason. `estimator` guesses sizes, None leaves that
     to the strategy's attribute of that name. `overflow_text` tells an overflow by the text of the
-    provider's error (Z9), None trusts the provider's error class (F1.7).
+    provider's error (Z9), None trusts the provider's error class (F1.7). `at_requests`, indexes of
+    requests, replaces every trigger, forced ones too: the stages are tried there and nowhere else.
     """
 
     stages: tuple[Stage, ...] = (Stage("compact"),)
@@ -162,15 +163,29 @@ class Policy:
     waives: tuple[tuple[str, str], ...] = ()
     estimator: Estimator | None = None
     overflow_text: Callable[[str], bool] | None = None
+    at_requests: tuple[int, ...] | None = None
 
 
 @runtime_checkable
 class Strategy(Protocol):
     """What to do. A frozen dataclass with this method is a strategy; its fields are parameters.
 
-    Optional attributes with defaults: `policy` (Policy), `estimator` (Estimator; characters/4).
+    Optional attributes with defaults: `policy` (Policy), `estimator` (Estimator; characters/4),
+    `caveats` (sentences that belong beside its numbers). A strategy that needs to know the session
+    before its replay has a method `for_session(session) -> Strategy`: what it returns is replayed
+    in its place; it raises Declined where there is nothing to replay, and says why. It is shown the
+    whole session, the future too: only a strategy that reports what happened may need that.
     """
 
     def compact(self, view: Projection, budget: Budget, ask: Ask) -> Projection | None:
         """A shorter projection, None when there is nothing to do; raises Declined."""
         ...
+
+
+def strategy_for(strategy: Strategy, session: Session) -> Strategy:
+    """What is replayed on this session: the strategy itself unless it has `for_session`.
+
+    Raises Declined when the strategy says that this session gives it nothing to do.
+    """
+    prepared = getattr(strategy, "for_session", None)
+    return strategy if prepared is None else cast("Strategy", prepared(session))
