@@ -19,7 +19,15 @@ from bench.observations import Replay
 from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
 from bench.replay import replay
-from bench.scoring import Scores, Share, normalised, retention, retention_needed, score
+from bench.scoring import (
+    Scores,
+    Share,
+    normalised,
+    retention,
+    retention_needed,
+    retention_recoverable,
+    score,
+)
 from bench.session_index import SessionIndex
 from bench.validity import invalid_requests
 
@@ -81,6 +89,10 @@ class Judge:
             "retention_needed": needed.value,
             "retention_said_once": self._by_severity(found, "said_once"),
             "retention_re_readable": self._by_severity(found, "re_readable"),
+            "retention_recoverable": retention_recoverable(
+                found, self.floor_scores, self.ceiling_scores
+            ).value,
+            "recoverable": found.lost_recoverable.value,
             "recovered": None,
             "stale": found.stale.value,
             "invented": found.invented.value,
@@ -92,6 +104,7 @@ class Judge:
         return {
             **row,
             **asdict(costs(seen, self.ceiling)),
+            "tokens_recovery": found.tokens_recovery,
             "compactions": len(accepted),
             "grew": sum(one.tokens_after > one.tokens_before for one in accepted),
             "invalid_projections": len(invalid_requests(seen, self.history)),
@@ -105,3 +118,13 @@ class Judge:
             for scores in (found, self.floor_scores, self.ceiling_scores)
         )
         return normalised(value, floor, ceiling)
+
+
+def recovery_tokens(session: Session, facts: Sequence[Fact], seen: Replay) -> int:
+    """`tokens.recovery`: what the searches for what `seen` didn't show would have cost.
+
+    They cover the facts and the needed uses of the session.
+    """
+    index = SessionIndex(session)
+    found = score(index, facts, find_uses(index), seen, History(session.events))
+    return found.tokens_recovery

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Direction = Literal["higher", "lower", "neither"]
-Layer = Literal["present", "current", "recovered", "invented", "cost", "mechanics"]
+Layer = Literal["present", "current", "recoverable", "recovered", "invented", "cost", "mechanics"]
 Format = Literal["share", "tokens", "count", "ratio", "seconds"]
 
 
@@ -74,6 +74,26 @@ METRICS: tuple[Metric, ...] = (
         "The part of the needed uses that only tools had shown: lost, they cost another call.",
     ),
     Metric(
+        "retention_recoverable",
+        "Visible or recoverable",
+        "share",
+        "higher",
+        "recoverable",
+        "share",
+        "Retention that also counts what wasn't visible but would have been returned by one "
+        "search on a reference that the request showed.",
+    ),
+    Metric(
+        "recoverable",
+        "Recoverable",
+        "share",
+        "higher",
+        "recoverable",
+        "share",
+        "The part of the needed uses that weren't visible which one search on a visible "
+        "reference would have returned.",
+    ),
+    Metric(
         "recovered",
         "Recovered",
         "share",
@@ -126,6 +146,16 @@ METRICS: tuple[Metric, ...] = (
         "cost",
         "tokens",
         "What keep_all would have sent for the same requests.",
+    ),
+    Metric(
+        "tokens_recovery",
+        "Recovery tokens",
+        "tokens",
+        "lower",
+        "cost",
+        "tokens",
+        "Calls and pages of the searches that would have returned what wasn't visible; in no "
+        "other figure, since the recorded agent never made them.",
     ),
     Metric(
         "cost_ratio",

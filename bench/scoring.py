@@ -18,6 +18,7 @@ from bench.observations import Replay
 from bench.scoring_facts import Currency, FactOutcome, judge_fact, prepare_facts
 from bench.scoring_invented import Invention, find_inventions
 from bench.scoring_losses import Loss, worst_losses
+from bench.scoring_recoverable import Recovery, find_reachable
 from bench.scoring_survival import Survival, follow, survival
 from bench.scoring_visibility import Visibility
 from bench.session_index import Needle, SessionIndex
@@ -50,7 +51,10 @@ class Scores:
     than 2,000 tokens, and so are its splits by severity, kind and recorded compaction; the split by
     age is over all uses. `invented` is over the typed entities of all written texts, `inventions`
     are those hits with their places. `losses` are the worst ones, for people to look at.
-    `recovered` needs a reader and is None without one.
+    `needed_recoverable` and `retained_recoverable` also count what one search on a visible
+    reference would have returned; `lost_recoverable` is that part of the needed uses that weren't
+    visible, `recoveries` are the searches, for uses and for facts. `recovered` needs a reader and
+    is None without one.
     """
 
     facts: tuple[FactOutcome, ...]
@@ -69,12 +73,26 @@ class Scores:
     inventions: tuple[Invention, ...]
     losses: tuple[Loss, ...]
     survival: tuple[Survival, ...]
+    needed_recoverable: Share
+    retained_recoverable: Share
+    lost_recoverable: Share
+    recoveries: tuple[Recovery, ...]
     recovered: Share | None = None
 
     @property
     def measured(self) -> Share:
         """What retention stands on: facts where the corpus has them, else needed uses."""
         return self.retained if self.facts else self.needed
+
+    @property
+    def measured_recoverable(self) -> Share:
+        """The same with what one search would have returned."""
+        return self.retained_recoverable if self.facts else self.needed_recoverable
+
+    @property
+    def tokens_recovery(self) -> int:
+        """What all searches cost that would have returned something, calls and pages."""
+        return sum(one.tokens for one in self.recoveries)
 
 
 def score(
@@ -93,6 +111,8 @@ def score(
     visibility = Visibility(index, replay)
     outcomes = tuple(judge_fact(visibility, fact) for fact in prepare_facts(index, facts))
     visible = tuple(_is_visible(visibility, use) for use in uses)
+    reachable = find_reachable(visibility, facts, outcomes, uses, visible)
+    reached = [pair for pair in zip(uses, reachable.uses, strict=True) if is_headline(pair[0])]
     inventions, written_entities = find_inventions(visibility)
     pairs = list(zip(uses, visible, strict=True))
     headline = [pair for pair in pairs if is_headline(pair[0])]
@@ -125,6 +145,14 @@ def score(
         inventions=inventions,
         losses=worst_losses(visibility, facts, outcomes, uses, visible),
         survival=survival(follow(visibility, uses)),
+        needed_recoverable=_share(is_reachable for _, is_reachable in reached),
+        retained_recoverable=_share(reachable.facts),
+        lost_recoverable=_share(
+            is_reachable
+            for (_, is_reachable), (_, was_there) in zip(reached, headline, strict=True)
+            if was_there is False
+        ),
+        recoveries=reachable.recoveries,
     )
 
 
@@ -175,6 +203,12 @@ def retention(scores: Scores, empty: Scores, keep_all: Scores) -> Retention:
     """The `retention` of a cell, from its scores and those of the controls of its session."""
     basis = "facts" if scores.facts else "found uses"
     return _between(scores.measured, empty.measured, keep_all.measured, basis)
+
+
+def retention_recoverable(scores: Scores, empty: Scores, keep_all: Scores) -> Retention:
+    """`retention` with what one search would have returned, between the same two ends."""
+    basis = "facts" if scores.facts else "found uses"
+    return _between(scores.measured_recoverable, empty.measured, keep_all.measured, basis)
 
 
 def retention_needed(scores: Scores, empty: Scores, keep_all: Scores) -> Retention:

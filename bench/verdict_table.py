@@ -21,6 +21,8 @@ MEANS: tuple[str, ...] = (
     "retention_needed",
     "retention_said_once",
     "retention_re_readable",
+    "retention_recoverable",
+    "recoverable",
     "recovered",
     "stale",
     "invented",
@@ -31,6 +33,7 @@ MEANS: tuple[str, ...] = (
 SUMS: tuple[str, ...] = (
     "tokens_sent",
     "tokens_baseline",
+    "tokens_recovery",
     "requests_served",
     "requests_total",
     "invalid_projections",

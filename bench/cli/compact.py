@@ -10,7 +10,9 @@ from bench.cli.output import harmless, print_json
 from bench.engine import policy_of
 from bench.errors import UsageError
 from bench.events import Session
+from bench.facts_file import facts_beside
 from bench.history import History
+from bench.judging import recovery_tokens
 from bench.loading import load_sessions
 from bench.models import make_model
 from bench.observations import Replay
@@ -18,6 +20,8 @@ from bench.projection import Item, Kept, Native, Projection, Written
 from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
 from bench.replay import replay
+from bench.scoring_recoverable import has_references
+from bench.strategy import Declined, strategy_for
 from bench.survey import survey, window_for
 from bench.tokens import count
 from bench.wire.formats import FORMATS, Request
@@ -26,24 +30,30 @@ from bench.wire.rendering import render
 
 def compact(arguments: argparse.Namespace) -> int:
     """Replays one session and prints the projection of its last recorded request."""
-    made = make_strategy(arguments.strategy)
+    named = make_strategy(arguments.strategy)
     model = make_model(arguments.model)
     session = _one_session(arguments)
+    try:
+        strategy = strategy_for(named.strategy, session)
+    except Declined as declined:
+        reason = f"{named.name} has nothing to do: {declined.reason}"
+        raise UsageError(f"session {session.id}: {reason}") from declined
     window = window_for(survey(session), arguments.window)
     provider = SimulatedProvider(
         model,
         window,
         tools=session.tools,
         seed=arguments.seed,
-        ignore_window=policy_of(made.strategy).ignores_window,
+        ignore_window=policy_of(strategy).ignores_window,
     )
-    seen = replay(session, made.strategy, provider, manual=arguments.manual)
+    seen = replay(session, strategy, provider, manual=arguments.manual)
     projection = _shown(session, seen, manual=arguments.manual)
     request = FORMATS[arguments.to](render(projection), session.tools)
     whole = provider.measure(Projection.whole(projection.history, projection.stop))
-    document = _document(session, made.spec, window, seen, request)
+    document = _document(session, named.spec, window, seen, request)
     document["tokens"]["history"] = whole
     document["tokens"]["final"] = provider.measure(projection)
+    document["tokens"]["recovery"] = _recovery_tokens(session, seen)
     if arguments.json:
         print_json(document)
     elif arguments.diff:
@@ -80,6 +90,13 @@ def _shown(session: Session, seen: Replay, *, manual: bool) -> Projection:
     return Projection(
         History(session.events[: last.stop]), seen.heads[last.head], last.tail_start, last.stop
     )
+
+
+def _recovery_tokens(session: Session, seen: Replay) -> int:
+    """What searches for facts and needed uses would have cost; nothing where there was no way."""
+    if not has_references(seen):
+        return 0
+    return recovery_tokens(session, facts_beside([session.path]).get(session.id, ()), seen)
 
 
 def _document(
