@@ -32,6 +32,7 @@ class History:
     """
 
     __slots__ = (
+        "__weakref__",
         "_calls",
         "_events",
         "_ids_used",

@@ -34,6 +34,7 @@ def check_candidate(
     current: Checkpoint | None,
     *,
     session_id: str,
+    digest: str | None = None,
     is_deleted: bool = False,
     original: bool = False,
 ) -> None:
@@ -42,10 +43,10 @@ def check_candidate(
     In this order: the source matches the history as it is now (F8.4), coverage doesn't go back,
     the lineage points at the current checkpoint (F8.5), the session still exists. The original
     accepts a candidate that its own JSON would change, and then can't read it again; without
-    `original` it is refused (divergence `lost_state`).
+    `original` it is refused (divergence `lost_state`). `digest` is that of `verify`.
     """
     try:
-        verify(candidate, history, session_id=session_id)
+        verify(candidate, history, session_id=session_id, digest=digest)
     except InvalidCheckpoint as invalid:
         text = "compaction checkpoint does not match source events"
         raise NotAccepted("does_not_match_source", text) from invalid

@@ -20,7 +20,7 @@ from strategies.layered.encoding import (
     trimmed,
     utf8,
 )
-from strategies.layered.source import SourceMessage, source_digest
+from strategies.layered.source import SourceMessage, source_digest, until_seq, with_seq
 
 SCHEMA_VERSION = 3
 SOURCE_POLICY_VERSION = "message-prefix-v1"
@@ -341,12 +341,12 @@ def _kind_failures(checkpoint: Checkpoint) -> Iterator[Failure]:
 def _history_failure(
     checkpoint: Checkpoint, history: Sequence[SourceMessage], digest: str | None
 ) -> Failure | None:
-    covered = [source for source in history if source.seq <= checkpoint.through_seq]
-    if (digest or source_digest(covered)) != checkpoint.source_digest:
+    covered = until_seq(history, checkpoint.through_seq)
+    if (digest or source_digest(history[:covered])) != checkpoint.source_digest:
         return "digest_mismatch", "the covered messages aren't the ones that were summarised"
     if checkpoint.head_anchor_seq:
-        anchor = [source for source in covered if source.seq == checkpoint.head_anchor_seq]
-        if not anchor:
+        anchor = with_seq(history, checkpoint.head_anchor_seq)
+        if not anchor or anchor[0].seq > checkpoint.through_seq:
             return "anchor_not_in_prefix", "the head anchor isn't among the covered messages"
         if anchor[0].message.role != "user":
             return "anchor_not_user", "the head anchor isn't a user message"

@@ -41,7 +41,7 @@ from strategies.layered.planner import (
     plan,
 )
 from strategies.layered.questions import Question, instructions_for
-from strategies.layered.source import SourceMessage
+from strategies.layered.source import SourceMessage, with_seq
 from strategies.layered.summary import InvalidSummary, check_ending, validated
 
 FailureKind = Literal[
@@ -270,7 +270,7 @@ def _text_checkpoint(
     old = (planned.previous.segments or ()) if planned.previous and planned.is_append else ()
     segments = (*old, segment)
     summary = rendered(segments)
-    anchor = [each.message for each in planned.covered if each.seq == planned.head_anchor_seq]
+    anchor = [each.message for each in with_seq(planned.covered, planned.head_anchor_seq)]
     tokens_after = messages_tokens([checkpoint_message(summary), *anchor])
     check_savings(planned.projected_tokens, tokens_after)
     return sealed(

@@ -62,12 +62,12 @@ def _call_units(call: ToolCall) -> int:
 
 def message_units(message: Message) -> int:
     """The units that one message adds to a request: its JSON, a comma, its attachments."""
-    return _visible_units(message) + ATTACHMENT_UNITS * len(message.attachments)
+    return visible_units(message) + ATTACHMENT_UNITS * len(message.attachments)
 
 
 @lru_cache(maxsize=MESSAGES_REMEMBERED)
-def _visible_units(message: Message) -> int:
-    """The units of its JSON and a comma; none when it is dropped."""
+def visible_units(message: Message) -> int:
+    """The units of a message's JSON and a comma; none when it is dropped."""
     if is_dropped(message):
         return 0
     total = len('{"role":},') + quoted_units(message.role)
@@ -154,7 +154,12 @@ def messages_tokens(messages: Sequence[Message], *, original: bool = False) -> i
     """The tokens of the array of messages alone, attachments left out."""
     if original and not is_encodable(messages):
         return 0
-    return tokens(len("[]") + max(0, sum(map(_visible_units, messages)) - len(",")))
+    return array_tokens(sum(map(visible_units, messages)))
+
+
+def array_tokens(units_total: int) -> int:
+    """The tokens of an array of messages, by the sum of their `visible_units`."""
+    return tokens(len("[]") + max(0, units_total - len(",")))
 
 
 def next_input_tokens(prior_input_tokens: int, prior_units: int, current_units: int) -> int:

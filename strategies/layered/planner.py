@@ -5,15 +5,18 @@ It reads the canonical history, never a projection, and only ever cuts between g
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
 
 from bench.events import Message
-from bench.history import History
 from bench.projection import Projection
 from strategies.layered.checkpoint import SEGMENTED, SESSION, TEXT, Checkpoint
-from strategies.layered.estimate import messages_tokens
-from strategies.layered.source import SourceMessage, source_digest, sources
+from strategies.layered.estimate import array_tokens, messages_tokens
+from strategies.layered.groups import Group, groups_as_original
+from strategies.layered.source import SourceMessage, source_digest, until_seq, with_seq
+from strategies.layered.told import Told, told_of
 
 GROUPS_AFTER_USER_MIN = 2
 SEGMENTS_MAX = 4
@@ -28,24 +31,13 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Messages start..stop-1 that are covered together or not at all (F1.4).
-
-    `is_complete` False means that an answer is still missing, so nothing may cover it (F3.5).
-    """
-
-    start: int
-    stop: int
-    is_complete: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Span:
     """What to plan in: all messages, their groups, and where the current user request stands.
 
     `last_user` is an index, None when there is no request. The first `pinned` messages (leading
     system messages) stay verbatim: they belong to the digest, but are never summarised.
     `newest_step` is the index where the newest step begins, None for that of the newest group.
+    The first `complete` groups are known to be complete. `told` knows sizes and digests already.
     """
 
     messages: tuple[SourceMessage, ...]
@@ -53,6 +45,22 @@ class Span:
     last_user: int | None
     pinned: int = 0
     newest_step: int | None = None
+    complete: int = 0
+    told: Told | None = field(default=None, repr=False, compare=False)
+
+    def digest(self, stop: int) -> str:
+        """The source digest of the first `stop` messages (F4.4)."""
+        return source_digest(self.messages[:stop]) if self.told is None else self.told.digest(stop)
+
+    def digest_through(self, seq: int) -> str:
+        """The source digest of the messages up to and including `seq`."""
+        return self.digest(until_seq(self.messages, seq))
+
+    def raw_tokens(self, start: int, stop: int) -> int:
+        """The tokens of the messages start..stop-1 as they are."""
+        if self.told is None:
+            return messages_tokens([each.message for each in self.messages[start:stop]])
+        return array_tokens(self.told.units(start, stop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,64 +101,38 @@ class Plan:
         return self.new_from_seq if self.is_append else self.covered[0].seq
 
 
-def groups_as_original(messages: Sequence[SourceMessage]) -> tuple[Group, ...]:
-    """An assistant message with calls and the tool messages directly behind it; others alone.
-
-    Complete when each call id was answered. A tool message elsewhere is never complete, and so
-    blocks everything behind it for good (divergence `dead_calls`).
-    """
-    found: list[Group] = []
-    start = 0
-    while start < len(messages):
-        message = messages[start].message
-        stop = start + 1
-        is_complete = message.role != "tool"
-        if message.role == "assistant" and message.calls:
-            while stop < len(messages) and messages[stop].message.role == "tool":
-                stop += 1
-            answered = {each.message.call_id or "" for each in messages[start + 1 : stop]}
-            is_complete = {call.id for call in message.calls} <= answered
-        found.append(Group(start, stop, is_complete))
-        start = stop
-    return tuple(found)
-
-
-def groups_of(history: History, stop: int) -> tuple[Group, ...]:
-    """The groups of a harness history; one with a *dead* call is complete (H5).
-
-    A call is pending while no user or assistant message follows it, and dead afterwards: nothing
-    can answer it any more, so it mustn't block compaction for ever. The same holds for a result
-    that answers nothing.
-    """
-    found: list[Group] = []
-    start = 0
-    for position in range(1, stop + 1):
-        if position < stop and history.group_start(position) == history.group_start(start):
-            continue
-        is_pending = any(history.is_pending(each, stop) for each in range(start, position))
-        found.append(Group(start, position, not is_pending))
-        start = position
-    return tuple(found)
-
-
-def span_of(view: Projection) -> Span:
+def span_of(view: Projection, *, original: bool = False) -> Span:
     """What the strategy plans in: the harness history, dead calls told from pending ones.
 
     The current user request is the newest one that somebody really made; a runtime's own text in
     the user's name is none. The newest step is led by an assistant message, so that such text
-    can't push the step that it follows out of sight (divergence `newest_step`).
+    can't push the step that it follows out of sight (divergence `newest_step`). With `original`
+    groups and newest step are the original's.
     """
-    events = view.events
-    users = [index for index, event in enumerate(events) if event.message.role == "user"]
-    asked = [index for index in users if events[index].starts_turn] or users
-    groups = groups_of(view.history, view.stop)
-    steps = [each.start for each in groups if events[each.start].message.role == "assistant"]
+    history, stop = view.history, view.stop
+    told = told_of(history)
+    messages = told.sources(history, stop)
+    asked = history.last_turn_start(stop)
+    if asked is None:
+        asked = max(
+            (index for index, each in enumerate(messages) if each.message.role == "user"),
+            default=None,
+        )
+    if original:
+        groups = told.groups_as_original(stop)
+        return Span(messages, groups, asked, view.leading_system, told=told)
+    groups, complete = told.groups(history, stop)
+    steps = (each.start for each in reversed(groups))
+    step = next((each for each in steps if messages[each].message.role == "assistant"), None)
+    is_newest = step is not None and asked is not None and step > asked
     return Span(
-        messages=sources(events),
+        messages=messages,
         groups=groups,
-        last_user=asked[-1] if asked else None,
+        last_user=asked,
         pinned=view.leading_system,
-        newest_step=steps[-1] if steps and asked and steps[-1] > asked[-1] else None,
+        newest_step=step if is_newest else None,
+        complete=complete,
+        told=told,
     )
 
 
@@ -177,54 +159,63 @@ def plan(
     """
     if phase == "auto":
         return _automatic(span, previous, through_seq_max, segments_max)
+    stop, anchor = _boundary(span, phase, previous, through_seq_max)
+    return _plan(span, phase, stop, anchor, previous, segments_max)
+
+
+def _boundary(
+    span: Span, phase: str, previous: Checkpoint | None, through_seq_max: int | None
+) -> tuple[int, int]:
+    """How many messages this phase covers, and the seq of the head anchor (0: none)."""
     boundaries = {"pre_turn": _pre_turn, "mid_turn": _mid_turn, "standalone": _standalone}
     if phase not in boundaries:
         raise Refused("unknown_phase")
     if not span.messages:
         raise Refused("no_messages")
     stop, anchor = boundaries[phase](span, through_seq_max)
-    through_seq = span.messages[stop - 1].seq
-    if previous is not None and through_seq <= previous.through_seq:
+    if previous is not None and span.messages[stop - 1].seq <= previous.through_seq:
         raise Refused("not_beyond_previous")
-    return _plan(span, phase, stop, anchor, previous, segments_max)
+    return stop, anchor
 
 
 def _automatic(
     span: Span, previous: Checkpoint | None, through_seq_max: int | None, segments_max: int
 ) -> Plan:
     """Both boundaries; `mid_turn` only when it covers further."""
-    found: list[Plan] = []
+    found: list[tuple[int, int, str]] = []
     reasons: list[str] = []
     for phase in ("pre_turn", "mid_turn"):
         try:
-            found.append(plan(span, phase, previous, through_seq_max, segments_max=segments_max))
+            found.append((*_boundary(span, phase, previous, through_seq_max), phase))
         except Refused as refused:
             reasons.append(f"{phase}:{refused.reason}")
     if not found:
         raise Refused(";".join(reasons))
-    return max(found, key=lambda each: each.through_seq)
+    stop, anchor, phase = max(found, key=lambda each: each[0])
+    return _plan(span, phase, stop, anchor, previous, segments_max)
 
 
 def _complete_prefix(span: Span, stop_max: int) -> int:
     """Where the longest prefix of complete groups ends, at `stop_max` at the latest."""
-    stop = 0
-    for group in span.groups:
-        if not group.is_complete or group.stop > stop_max:
-            break
-        stop = group.stop
-    return stop
+    within = _groups_until(span, stop_max)
+    known = min(span.complete, within)
+    rest = islice(span.groups, known, within)
+    count = known + sum(1 for _ in takewhile(lambda group: group.is_complete, rest))
+    return span.groups[count - 1].stop if count else 0
+
+
+def _groups_until(span: Span, stop: int) -> int:
+    """How many groups end at `stop` at the latest."""
+    return bisect_right(span.groups, stop, key=lambda group: group.stop)
 
 
 def _retreated(span: Span, stop: int, through_seq_max: int | None) -> int:
     """`stop`, moved back to the end of the last group that the limit reaches (F9.2)."""
     if through_seq_max is None:
         return stop
-    fitting = [
-        group.stop
-        for group in span.groups
-        if group.stop <= stop and span.messages[group.stop - 1].seq <= through_seq_max
-    ]
-    return max(fitting, default=0)
+    fitting = min(stop, until_seq(span.messages, through_seq_max))
+    count = _groups_until(span, fitting)
+    return span.groups[count - 1].stop if count else 0
 
 
 def _prefix_until(span: Span, stop_max: int, through_seq_max: int | None) -> int:
@@ -250,10 +241,12 @@ def _mid_turn(span: Span, through_seq_max: int | None) -> tuple[int, int]:
     """Everything but the newest step, with the current user message as head anchor (F3.2, F3.3)."""
     if span.last_user is None:
         raise Refused("no_user")
-    if any(group.start < span.last_user < group.stop for group in span.groups):
+    behind = bisect_right(span.groups, span.last_user, key=lambda group: group.start)
+    own = span.groups[behind - 1]
+    if own.start < span.last_user < own.stop:
         # Put back alone, it would be torn out of its group.
         raise Refused("user_inside_group")
-    after = [group for group in span.groups if group.start > span.last_user]
+    after = span.groups[behind:]
     if len(after) < GROUPS_AFTER_USER_MIN:
         raise Refused("fewer_than_two_groups_after_user")
     stop = after[-1].start if span.newest_step is None else span.newest_step
@@ -275,12 +268,12 @@ def _standalone(span: Span, through_seq_max: int | None) -> tuple[int, int]:
 def _plan(
     span: Span, phase: str, stop: int, anchor: int, previous: Checkpoint | None, segments_max: int
 ) -> Plan:
-    digested = span.messages[:stop]
-    covered = digested[span.pinned :]
+    messages, start = span.messages, span.pinned
+    covered = messages[start:stop]
     old_through = previous.through_seq if previous is not None else 0
     old_anchor = previous.head_anchor_seq if previous is not None else 0
-    new = tuple(each for each in covered if each.seq > old_through)
-    put_back = tuple(each for each in covered if old_anchor and each.seq == old_anchor)
+    new = covered[until_seq(covered, old_through) :]
+    put_back = with_seq(covered, old_anchor) if old_anchor else ()
     is_append = (
         previous is not None
         and previous.projection_kind == TEXT
@@ -292,14 +285,14 @@ def _plan(
         shown = (checkpoint_message(previous.summary), *shown)
     return Plan(
         phase=phase,
-        through_seq=digested[-1].seq,
+        through_seq=messages[stop - 1].seq,
         head_anchor_seq=anchor,
         covered=covered,
         source=new if anchor == old_anchor else put_back + new,
         new_from_seq=new[0].seq,
-        digest=source_digest(digested),
+        digest=span.digest(stop),
         new_digest=source_digest(new),
-        raw_tokens=messages_tokens([each.message for each in covered]),
+        raw_tokens=span.raw_tokens(start, stop),
         projected_tokens=messages_tokens(shown),
         previous=previous,
         is_append=is_append,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,6 +31,21 @@ class SourceMessage:
     def json(self) -> str:
         """The full JSON text of the message, without its seq."""
         return message_json(self.message) if self.stored_json is None else self.stored_json
+
+
+def until_seq(messages: Sequence[SourceMessage], seq: int) -> int:
+    """How many messages, which stand in order, there are up to and including `seq`."""
+    return bisect_right(messages, seq, key=_seq_of)
+
+
+def with_seq(messages: Sequence[SourceMessage], seq: int) -> tuple[SourceMessage, ...]:
+    """The message with this seq, of messages in order; none when it isn't there."""
+    stop = until_seq(messages, seq)
+    return tuple(messages[stop - 1 : stop]) if stop and messages[stop - 1].seq == seq else ()
+
+
+def _seq_of(source: SourceMessage) -> int:
+    return source.seq
 
 
 def sources(events: Iterable[Event]) -> tuple[SourceMessage, ...]:

@@ -21,6 +21,7 @@ from strategies.layered.checkpoint import (
     PROMPT_VERSION,
     Checkpoint,
     InvalidCheckpoint,
+    read_record,
     verify,
 )
 from strategies.layered.compactor import (
@@ -40,7 +41,6 @@ from strategies.layered.planner import (
     Plan,
     Span,
     checkpoint_message,
-    groups_as_original,
     span_of,
 )
 from strategies.layered.questions import Question
@@ -133,7 +133,7 @@ class Layered:
 
     def _compacted(self, view: Projection, budget: Budget, ask: Ask) -> Projection | None:
         memory = Memory.read(view.memory)
-        span = self._span(view)
+        span = span_of(view, original=self.as_original)
         session_id = budget.session or "session"
         current, refusal = _current(memory, span, session_id, budget.route)
         is_native = self.compactor == "native"
@@ -157,7 +157,12 @@ class Layered:
             raise _declined(failed, memory) from failed
         try:
             check_candidate(
-                made, span.messages, current, session_id=session_id, original=self.as_original
+                made,
+                span.messages,
+                current,
+                session_id=session_id,
+                digest=span.digest_through(made.through_seq),
+                original=self.as_original,
             )
         except NotAccepted as refused:
             raise Declined(refused.text, kind="rejected") from refused
@@ -170,12 +175,6 @@ class Layered:
             tail_start=made.through_seq,
             memory=after.to_json(diagnostics),
         )
-
-    def _span(self, view: Projection) -> Span:
-        span = span_of(view)
-        if not self.as_original:
-            return span
-        return replace(span, groups=groups_as_original(span.messages), newest_step=None)
 
     def _settings(self, budget: Budget, session_id: str) -> Settings:
         by_text = self.overflow == "substrings"
@@ -265,7 +264,11 @@ def _current(
     if memory.record is None:
         return None, ""
     try:
-        return verify(memory.record, span.messages, session_id=session_id, route=route), ""
+        checkpoint = read_record(memory.record)
+        digest = span.digest_through(checkpoint.through_seq)
+        return verify(
+            checkpoint, span.messages, session_id=session_id, route=route, digest=digest
+        ), ""
     except InvalidCheckpoint as invalid:
         return None, f"{invalid.failure}: {invalid.text}"
 

@@ -10,11 +10,11 @@ from bench.events import Session
 from bench.history import History
 from bench.projection import Projection
 from strategies.layered.checkpoint import Checkpoint, Segment, rendered, sealed
+from strategies.layered.groups import groups_as_original
 from strategies.layered.planner import (
     Plan,
     Refused,
     Span,
-    groups_as_original,
     plan,
     span_as_original,
     span_of,

@@ -1,0 +1,84 @@
+"""What was told so far, made ready once, so that a try costs what is new and not the history.
+
+A history only grows and what was told never changes (H3). So sources, groups, sizes and the state
+of the source digest stay right for the prefix that they were made of.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from bench.history import History
+from strategies.layered.estimate import visible_units
+from strategies.layered.groups import Group, groups_as_original, groups_of
+from strategies.layered.source import RunningDigest, SourceMessage
+
+# A plan that retreats, or a checkpoint of a while ago, asks for the digest of less than the last.
+_DIGESTS_REMEMBERED = 16
+
+
+class Told:
+    """The first messages of one history. It holds no history, so that it can go when that goes."""
+
+    def __init__(self) -> None:
+        self._sources: list[SourceMessage] = []
+        self._unit_sums = [0]
+        self._digests = {0: RunningDigest()}
+        self._groups: list[Group] = []
+        self._groups_as_original: list[Group] = []
+
+    def sources(self, history: History, stop: int) -> tuple[SourceMessage, ...]:
+        """The first `stop` messages."""
+        known = self._sources
+        for event in history.events(len(known), stop):
+            known.append(SourceMessage(event.seq, event.message))
+            self._unit_sums.append(self._unit_sums[-1] + visible_units(event.message))
+        return tuple(known[:stop])
+
+    def units(self, start: int, stop: int) -> int:
+        """The units of the messages start..stop-1, which `sources` was asked for."""
+        return self._unit_sums[stop] - self._unit_sums[start]
+
+    def digest(self, stop: int) -> str:
+        """The source digest of the first `stop` messages, which `sources` was asked for."""
+        start = max(known for known in self._digests if known <= stop)
+        running = self._digests[start]
+        if start < stop:
+            running = running.copy()
+            for source in self._sources[start:stop]:
+                running.add(source)
+            self._digests[stop] = running
+            if len(self._digests) > _DIGESTS_REMEMBERED:
+                del self._digests[sorted(self._digests)[1]]
+        return running.hexdigest()
+
+    def groups(self, history: History, stop: int) -> tuple[tuple[Group, ...], int]:
+        """All groups of the first `stop` messages; so many at the start are known to be complete.
+
+        A group is settled once the next round is open: nothing can join it or be pending in it.
+        """
+        if stop <= history.open_round_start:
+            return groups_of(history, stop), 0
+        settled = self._groups
+        found = groups_of(history, stop, settled[-1].stop if settled else 0)
+        new = sum(group.stop <= history.open_round_start for group in found)
+        settled += found[:new]
+        return (*settled, *found[new:]), len(settled)
+
+    def groups_as_original(self, stop: int) -> tuple[Group, ...]:
+        """All groups of the first `stop` messages as the original forms them."""
+        known = self._groups_as_original
+        while known and known[-1].stop > stop:
+            known.pop()
+        # A result may still join the last one.
+        start = known.pop().start if known else 0
+        known += groups_as_original(self._sources[:stop], start)
+        return tuple(known)
+
+
+_told: WeakKeyDictionary[History, Told] = WeakKeyDictionary()
+
+
+def told_of(history: History) -> Told:
+    """What was made ready of this history."""
+    return _told.setdefault(history, Told())
