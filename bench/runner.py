@@ -25,8 +25,9 @@ from bench.plan import Cell, Plan, PlannedSession, make_plan
 from bench.projection import Projection
 from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
-from bench.replay import replay
+from bench.replay import Cuts, replay
 from bench.store import Canary, Run
+from bench.strategy import Declined, strategy_for
 from bench.survey import survey
 from bench.wire.rendering import render, visible_texts
 
@@ -42,7 +43,7 @@ class RunOptions:
     windows: tuple[int | None, ...] = (None,)
     models: tuple[str, ...] = ("offline",)
     seeds: tuple[int, ...] = (0,)
-    cuts: int | None = None
+    cuts: Cuts = None
     workers: int = 1
     prompts: Mapping[str, str] = field(default_factory=dict)
 
@@ -60,7 +61,7 @@ class Task:
     digest: str
     facts: tuple[Fact, ...]
     cells: tuple[Cell, ...]
-    cuts: int | None
+    cuts: Cuts
     prompts: Mapping[str, str]
 
 
@@ -173,13 +174,16 @@ def perform(task: Task) -> TaskOutcome:
         started = time.perf_counter()
         try:
             seen = _replay_cell(task, cell)
+        except Declined as declined:
+            cells.append(CellOutcome(cell, "not_exercised", declined.reason, 0.0, None, None))
+            continue
         except Exception as error:
             # A defect in one strategy must not cost the other cells; the reason names it.
             reason = f"{type(error).__name__}: {error}"
             cells.append(CellOutcome(cell, "error", reason, 0.0, None, None))
             continue
         seconds = time.perf_counter() - started
-        status, reason = _status(cell, seen)
+        status, reason = _status(task, cell, seen)
         scores = judge.scores_of(seen, is_exercised=status != "not_exercised")
         seen = replace(seen, final=None)
         cells.append(CellOutcome(cell, status, reason, seconds, seen, scores))
@@ -198,18 +202,22 @@ def _provider(session: Session, cell: Cell, *, ignore_window: bool) -> Simulated
 
 def _replay_cell(task: Task, cell: Cell) -> Replay:
     session = task.session
-    strategy = make_strategy(cell.spec, prompts=task.prompts).strategy
+    strategy = strategy_for(make_strategy(cell.spec, prompts=task.prompts).strategy, session)
     policy = policy_of(strategy)
     provider = _provider(session, cell, ignore_window=policy.ignores_window)
     return replay(session, strategy, provider, cuts=None if policy.is_control else task.cuts)
 
 
-def _status(cell: Cell, seen: Replay) -> tuple[str, str]:
+def _status(task: Task, cell: Cell, seen: Replay) -> tuple[str, str]:
     if seen.stopped is not None:
         return "stopped", f"request {seen.stopped.at_request}: {seen.stopped.reason}"
     if not cell.is_control and not any(one.outcome == "accepted" for one in seen.compactions):
         tried = len(seen.compactions)
         reason = "nothing was compacted: the session never grew past the threshold"
+        if task.cuts == "recorded" and not task.session.recorded_compactions:
+            reason = "nothing was compacted: this recording holds no compaction to cut at"
+        elif task.cuts is not None:
+            reason = "nothing was compacted: at the cut points there was nothing to compact"
         if tried:
             last = seen.compactions[-1]
             reason = f"nothing was compacted in {tried} tries, the last {last.outcome}: "

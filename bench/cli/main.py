@@ -80,7 +80,9 @@ def _add_run(commands: Commands) -> None:
     )
     run.add_argument("--seed", type=int, default=None, metavar="N", help="default 0")
     run.add_argument(
-        "--cuts", type=int, metavar="N", help="force the same N compaction points on every strategy"
+        "--cuts",
+        metavar="N|recorded",
+        help="force the same N compaction points on every strategy, or those of the recording",
     )
     run.add_argument("--workers", type=int, metavar="N", help="processes to use (default 1)")
     run.add_argument("--out", metavar="DIR", help="run folder (default .bench/runs/TIME)")

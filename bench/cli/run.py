@@ -18,7 +18,8 @@ from bench.facts_file import facts_beside
 from bench.loading import Loaded, load_sessions
 from bench.models import make_model
 from bench.plan import parse_window
-from bench.registry import make_strategies, prompts_of, registered
+from bench.registry import make_strategies, make_strategy, prompts_of, registered
+from bench.replay import Cuts
 from bench.results import Results, results_of
 from bench.runner import RunOptions, Task, execute, plan_run, tasks_of
 from bench.sampling import sample, session_tokens
@@ -28,6 +29,7 @@ DEFAULT_STRATEGIES = ("head_tail", "layered", "prune", "native")
 DEFAULT_CORPUS = "bundled"
 _RUNS = Path(".bench") / "runs"
 _REJECTED_NAMED = 3
+_CUTS_MAX = 9_999
 _SESSION_SUFFIXES = (".json", ".jsonl", ".traj", ".eval", ".ndjson", ".log", ".txt")
 _CONFIG_KEYS = (
     "sessions",
@@ -56,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.out) if arguments.out else _free_folder(_RUNS / started)
     with _open(folder, arguments, options) as store:
         tasks = tasks_of(plan, loaded.sessions, surveyed, facts, options, store.has_cell)
-        store.save_warnings([*_rejected(loaded, arguments), *plan.warnings])
+        warnings = [*_rejected(loaded, arguments), *plan.warnings]
+        store.save_warnings([*warnings, *_said_of_recordings(loaded.sessions, options)])
         try:
             _execute(store, tasks, options)
         except KeyboardInterrupt:
@@ -116,7 +119,6 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
     made = [one for text in wanted for one in make_strategies(text)]
     for option, value, least in (
         ("--workers", arguments.workers, 1),
-        ("--cuts", arguments.cuts, 1),
         ("--sample", arguments.sample, 1),
     ):
         if value is not None and value < least:
@@ -126,10 +128,22 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
         windows=tuple(parse_window(str(text)) for text in arguments.window or ["auto"]),
         models=tuple(make_model(text).name for text in arguments.model or ["offline"]),
         seeds=(arguments.seed or 0,),
-        cuts=arguments.cuts,
+        cuts=_cuts(arguments.cuts),
         workers=arguments.workers or 1,
         prompts=prompts_of(made),
     )
+
+
+def _cuts(value: int | str | None) -> Cuts:
+    """How many compaction points to force, or "recorded"; raises UsageError for anything else."""
+    if value is None:
+        return None
+    if value == "recorded":
+        return "recorded"
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= _CUTS_MAX):
+        raise UsageError(f"--cuts {value}: give a number from 1 to {_CUTS_MAX}, or recorded")
+    return int(text)
 
 
 def _fill_from_config(arguments: argparse.Namespace) -> None:
@@ -203,6 +217,19 @@ def _rejected(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
             "compaction-bench sessions inspect lists them all"
         )
     return named
+
+
+def _said_of_recordings(sessions: Sequence[Session], options: RunOptions) -> list[str]:
+    """What strategies say beside their numbers, and what could be scored but wasn't asked for."""
+    made = [make_strategy(spec, prompts=options.prompts) for spec in options.specs]
+    said = [caveat for one in made for caveat in getattr(one.strategy, "caveats", ())]
+    holding = sum(bool(session.recorded_compactions) for session in sessions)
+    if holding and not any(one.name == "recorded" for one in made):
+        said.append(
+            f"{holding} of the sessions hold compactions of the tool that recorded them: add "
+            "--strategy recorded (and perhaps --cuts recorded) to score those beside the others"
+        )
+    return list(dict.fromkeys(said))
 
 
 def _might_be_a_session(path: Path) -> bool:
