@@ -175,19 +175,27 @@ def frame_of(
     """
     import pandas as pd
 
-    raw = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
+    raw = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), dtype=object)
     raw = raw.reset_index(drop=True)
     frame = pd.DataFrame(index=raw.index)
     for name, kind in columns.items():
-        values = raw[name] if name in raw else pd.Series([None] * len(raw), index=raw.index)
+        missing = pd.Series([None] * len(raw), index=raw.index, dtype=object)
+        values = raw.get(name, missing)
         if kind == "object":
-            frame[name] = [("" if value is None or value != value else value) for value in values]
-            frame[name] = frame[name].astype(object)
+            texts = [_whole_text(value) for value in values]
+            frame[name] = pd.Series(texts, index=raw.index, dtype=object)
         elif kind == "float64":
             frame[name] = pd.to_numeric(values, errors="coerce").astype("float64")
         else:
             frame[name] = pd.Series(values.fillna(0).to_numpy(dtype=kind), index=raw.index)
     return frame
+
+
+def _whole_text(value: Any) -> Any:
+    """The text without lone surrogates, which recordings hold and no file or index can."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    return "" if value is None or value != value else value
 
 
 def rows_of(frame: pandas.DataFrame) -> list[dict[str, Any]]:

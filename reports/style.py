@@ -181,7 +181,10 @@ def new_figure(width_inches: float = 9.0, height_inches: float = 4.6) -> Figure:
     """An empty figure outside of any global state."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width_inches, height_inches), layout="constrained")
+    figure = Figure(figsize=(width_inches, height_inches), layout="constrained")
+    # Room at the edges: text is a little wider in one format than in another.
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.06)  # type: ignore[union-attr, call-arg]
+    return figure
 
 
 def empty_figure(sentence: str, width_inches: float = 9.0) -> Figure:

@@ -1,10 +1,11 @@
-"""CSV tables of a run: cells, requests, compactions, summary table, facts."""
+"""CSV and Parquet tables of a run: cells, requests, compactions, summary table, facts."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.errors import UsageError
 from reports.frames import RunData
 from reports.summary import summarise
 from reports.text import excerpt
@@ -54,5 +55,26 @@ def write_csv(data: RunData, folder: Path) -> list[Path]:
     for name, frame in tables(data).items():
         path = folder / f"{name}.csv"
         frame.to_csv(path, index=False, lineterminator="\n", float_format="%.6g", encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def write_parquet(data: RunData, folder: Path) -> list[Path]:
+    """Writes `<folder>/<name>.parquet` for every table; returns the paths.
+
+    Raises UsageError where pyarrow isn't installed: it is large and few people need it.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("pyarrow") is None:
+        raise UsageError(
+            "report format parquet: needs pyarrow; install it (python -m pip install pyarrow) or "
+            "use csv"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, frame in tables(data).items():
+        path = folder / f"{name}.parquet"
+        frame.to_parquet(path, engine="pyarrow", index=False)
         written.append(path)
     return written

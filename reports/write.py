@@ -8,13 +8,14 @@ from pathlib import Path
 from bench.errors import UsageError
 from reports.frames import RunData
 
-FORMATS: tuple[str, ...] = ("html", "md", "svg", "png", "csv")
+DEFAULT_FORMATS: tuple[str, ...] = ("html", "md", "svg", "png", "csv")
+FORMATS: tuple[str, ...] = (*DEFAULT_FORMATS, "parquet", "junit")
 
 
 def write_reports(
     run_folder: Path,
     to: Path | None = None,
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = DEFAULT_FORMATS,
     *,
     brief: bool = False,
     share: bool = False,
@@ -43,7 +44,7 @@ def write_reports(
 
 
 def write_data(
-    data: RunData, target: Path, formats: Sequence[str] = FORMATS, *, brief: bool = False
+    data: RunData, target: Path, formats: Sequence[str] = DEFAULT_FORMATS, *, brief: bool = False
 ) -> list[Path]:
     """The same from frames; `target` must exist. Raises OSError."""
     from reports.charts import CHARTS
@@ -70,6 +71,14 @@ def write_data(
         from reports.tables import write_csv
 
         written += write_csv(data, target / "tables")
+    if "parquet" in formats:
+        from reports.tables import write_parquet
+
+        written += write_parquet(data, target / "tables")
+    if "junit" in formats:
+        from reports.junit import to_junit
+
+        written.append(_write(target / "junit.xml", to_junit(data)))
     if "md" in formats:
         from reports.markdown import to_markdown
 

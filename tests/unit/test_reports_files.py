@@ -6,13 +6,15 @@ import csv
 import math
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
 
 from bench.errors import UsageError
 from bench.results import results_of
 from bench.store import Run
-from reports.frames import CELLS, FACTS, RunData, frame_of
+from reports.frames import CELLS, FACTS, RunData, frame_of, rows_of
 from reports.losses import lost, worst
 from reports.markdown import escaped, to_markdown
 from reports.reading import read_run
@@ -218,3 +220,52 @@ def test_threats_that_do_not_apply_are_left_out() -> None:
     for absent in ("Small", "Stand-in", "Stopped", "Not exercised", "Unequal", "Layer present"):
         assert absent not in found, absent
     assert threats(empty_run()) == ()
+
+
+def test_junit_never_passes_what_was_not_measured(tmp_path: Path) -> None:
+    data = sample_run()
+    path = write_data(data, tmp_path, ("junit",))[0]
+    suites = {suite.get("name"): suite for suite in ElementTree.parse(path).getroot()}
+    assert set(suites) == set(data.cells["strategy"])
+    assert suites["prune"].get("skipped") == "1"
+    assert "never close to full" in str(suites["prune"].find(".//skipped").get("message"))
+    assert suites["native"].get("errors") == "1"
+    assert suites["keep_all"].get("failures") == suites["empty"].get("failures") == "0"
+    failing = suites["layered"].findall(".//failure")
+    missed = data.facts[
+        (data.facts["strategy"] == "layered")
+        & data.facts["must_keep"]
+        & (data.facts["outcome"] != "present")
+    ]
+    assert len(failing) == missed["session"].nunique() > 0
+
+
+def test_junit_holds_any_text(tmp_path: Path) -> None:
+    data = sample_run(2, facts=6)
+    odd = "\x00\x1b[2J<b>&\ud800端口"
+    facts = frame_of(
+        ({**row, "text": odd, "must_keep": True} for row in rows_of(data.facts)), FACTS
+    )
+    cells = frame_of(
+        ({**row, "reason": odd, "status": "error"} for row in rows_of(data.cells)), CELLS
+    )
+    path = write_data(replace(data, facts=facts, cells=cells), tmp_path, ("junit",))[0]
+    assert "端口" in str(ElementTree.parse(path).find(".//failure").get("message"))
+
+
+def test_parquet_holds_what_csv_holds(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow, which isn't installed")
+    data = sample_run(2)
+    write_data(data, tmp_path, ("parquet",))
+    read = pd.read_parquet(tmp_path / "tables" / "requests.parquet")
+    assert list(read["tokens"]) == list(data.requests["tokens"])
+
+
+def test_lone_surrogates_go_through_every_report(tmp_path: Path) -> None:
+    data = sample_run(2, facts=6)
+    odd = "\ud800 and \udfff"
+    facts = ({**row, "text": odd, "source_line": odd, "kind": odd} for row in rows_of(data.facts))
+    data = replace(data, facts=frame_of(facts, FACTS))
+    for path in write_data(data, tmp_path, FORMATS):
+        if path.suffix in (".html", ".md", ".csv", ".xml", ".svg"):
+            path.read_text(encoding="utf-8")
