@@ -134,6 +134,11 @@ class Conversation:
             raise ConversationError(f"session {self.session_id!a}: was never read")
         return self._engine
 
+    @property
+    def provider(self) -> Provider:
+        """Where requests go now."""
+        return self._provider
+
     def diagnostics(self) -> tuple[Json, ...]:
         """Every try at compacting and every refusal that was kept, oldest first (F11.4)."""
         return self._store.diagnostics(self.session_id)
@@ -167,7 +172,7 @@ class Conversation:
         self._digests.add(event)
         if event.starts_turn:
             self.engine.begin_turn()
-        if self._was_overtaken_by(event):
+        if self._is_held_back or self._was_overtaken_by(event):
             self.refresh()
 
     def rewind(self, through_seq: int) -> None:
@@ -229,6 +234,8 @@ class Conversation:
         self._current_id = stored.current_id
         self._used_id = stored.record.id if stored.record is not None else ""
         self._projection = _standing(stored, self._history)
+        # A record that speaks of no request any more may be used again with any event.
+        self._is_held_back = any(each.failure == "request_covered" for each in stored.refusals)
         self._engine = self._engine_for(stored)
         self._seen = 0
         self._is_unsure = False
@@ -273,7 +280,7 @@ class Conversation:
         """True when an event makes the projection one that breaks a promise.
 
         A late result may join a group that is covered, and what follows an answer may open a
-        covered request again. Then the record is refused as it would be after a restart.
+        covered request again. Then the record is refused, as it would be after a restart.
         """
         view = self.projection
         joins = self._history.group_start(event.seq - 1) < view.tail_start

@@ -21,7 +21,6 @@ from bench.conversation_records import (
     Refusal,
     Refused,
     event_of,
-    is_usable_on,
     parsed,
 )
 from bench.engine_boundary import AcceptedBoundary
@@ -53,8 +52,8 @@ class Stored:
     """A conversation as it is read: all of it verified, with what was refused on the way.
 
     `record` is the newest compaction that can be used on the route asked for, `current` the one
-    that a new one must name as its predecessor (they differ when native state of another route
-    stands). `state` and `boundary` are None where there are none.
+    that a new one must name as its predecessor: they differ when a sound one can't be used here
+    (`RecordCheck.hindrance`). `state` and `boundary` are None where there are none.
     """
 
     log: Log
@@ -150,15 +149,16 @@ class _Search:
     def run(self) -> tuple[CompletionRecord | None, CompletionRecord | None]:
         """The record that stands, and the newest one that can be used on this route."""
         current = self._row()
-        # An invalid row is removed even when nothing takes its place.
-        self.needs_repair = current is None and bool(self.refusals)
         if current is not None and self._is_usable(current):
             return current, current
+        # An invalid row is removed even when nothing takes its place.
+        self.needs_repair = current is None and bool(self.refusals)
         for position, text in self._completions():
             found = self._checked("completion", position, text)
             if found is None or (current is not None and found.id == current.id):
                 continue
-            current = current or found
+            if current is None:
+                current, self.needs_repair = found, True
             if self._is_usable(found):
                 return current, found
         return current, None
@@ -167,8 +167,6 @@ class _Search:
         rows = self._source.rows("SELECT position, id, data FROM projections WHERE session = ?")
         newest = self._log.completed_at
         if not rows:
-            if newest:
-                self._refuse("projection", 0, "missing", f"no row stands for completion {newest}")
             return None
         position, record_id, text = rows[0]
         if position != newest:
@@ -198,11 +196,10 @@ class _Search:
             return None
 
     def _is_usable(self, record: CompletionRecord) -> bool:
-        if is_usable_on(record, self._route):
-            return True
-        made_on = f"its native state was made on {record.route!r}, not on {self._route!r}"
-        self._refuse("completion", 0, "native_route_foreign", made_on)
-        return False
+        hindrance = self._check.hindrance(record, self._log, self._route)
+        if hindrance is not None:
+            self._refuse("completion", 0, hindrance.failure, hindrance.text)
+        return hindrance is None
 
     def _refuse(self, subject: str, position: int, failure: str, text: str) -> None:
         self.refusals.append(Refusal(subject, failure, text, position))

@@ -22,6 +22,9 @@ from bench.store_rows import json_text
 
 RECORD_VERSION = 1
 
+# The promise that speaks of the current request, so that it can be broken for a while only.
+_ABOUT_NOW = "H4"
+
 Verify: TypeAlias = Callable[[Json, Sequence[Event]], str | None]
 """A strategy's pure check of a record against the events that are effective: a reason, or None."""
 
@@ -161,7 +164,8 @@ class RecordCheck:
     """Everything that a stored record must pass before it is used (F12.2).
 
     `waived` names the promises that the strategy's policy gives up. `verify` is the strategy's own
-    pure check; it sees the record as a JSON value and the effective events.
+    pure check; it sees the record as a JSON value and the effective events. `read` tells whether a
+    record is sound, `hindrance` whether a sound one can be used here and now.
     """
 
     session: str
@@ -176,21 +180,37 @@ class RecordCheck:
             raise Refused("id_mismatch", "the id doesn't follow from the other fields")
         if record.session != self.session:
             raise Refused("session_mismatch", "it belongs to another session")
-        if record.strategy != self.strategy:
-            made_by = f"made by {record.strategy!r}, not by {self.strategy!r}"
-            raise Refused("strategy_foreign", made_by)
         if not 0 < record.through_seq <= len(log.events):
             reach = f"it covers events 1 to {record.through_seq} of {len(log.events)}"
             raise Refused("through_seq", reach)
         if record.source_digest != log.digests.at(record.through_seq):
             raise Refused("digest_mismatch", "the covered events aren't the ones it was made from")
-        broken = violations(
-            projection_of(record, History(log.events)), self.waived, on_the_wire=False
-        )
+        broken = self._broken(record, log, self.waived | {_ABOUT_NOW})
         if broken:
             raise Refused("broken_promise", broken[0])
-        self.verify_memory(record, record.memory, log)
+        if record.strategy == self.strategy:
+            self.verify_memory(record, record.memory, log)
         return record
+
+    def hindrance(self, record: CompletionRecord, log: Log, route: str) -> Refused | None:
+        """Why a sound record can't be used on this route and with this history; None: it can.
+
+        Another strategy's memory and native state of another route mean nothing here (F7.3). What
+        follows an answer may open a covered request again, until the next one is made (H4).
+        """
+        if record.strategy != self.strategy:
+            made_by = f"made by {record.strategy!r}, not by {self.strategy!r}"
+            return Refused("strategy_foreign", made_by)
+        if not is_usable_on(record, route):
+            made_on = f"its native state was made on {record.route!r}, not on {route!r}"
+            return Refused("native_route_foreign", made_on)
+        broken = self._broken(record, log, self.waived)
+        return Refused("request_covered", broken[0]) if broken else None
+
+    @staticmethod
+    def _broken(record: CompletionRecord, log: Log, waived: frozenset[str]) -> tuple[str, ...]:
+        projection = projection_of(record, History(log.events))
+        return violations(projection, waived, on_the_wire=False)
 
     def verify_memory(self, record: CompletionRecord | None, memory: Json, log: Log) -> None:
         """The strategy's word on a memory that goes with a record. Raises Refused."""

@@ -421,12 +421,18 @@ def test_what_follows_an_answer_opens_a_covered_request_again(tmp_path: Path) ->
         # Answered is answered: nothing is open while the last word is an answer.
         assert conversation.checkpoint_id
         tell(conversation, *steps(8, 9))
-        assert [each.failure for each in conversation.refusals] == ["broken_promise"]
+        assert {each.failure for each in conversation.refusals} == {"request_covered"}
         assert "H4" in conversation.refusals[0].text
         assert conversation.projection.head == ()
         after = shown(conversation.projection)
     with opened(path) as again:
         assert shown(again.projection) == after
+        # Once it is answered, or another request is made, the compaction can be used again.
+        tell(again, "assistant: that is all")
+        assert again.projection.head
+        again.request()
+        again.refresh()
+        assert again.projection.head
 
 
 class Forgetful:
@@ -455,6 +461,9 @@ def test_a_strategy_without_a_check_of_its_own_is_kept_too(tmp_path: Path) -> No
     with opened(path) as foreign:
         assert foreign.refusals[0].failure == "strategy_foreign"
         assert foreign.projection.head == ()
+        assert foreign.checkpoint_id
+    with Conversation.open(path, SESSION, Forgetful({"n": 1}), provider) as again:
+        assert shown(again.projection) == before
 
 
 def test_a_memory_that_is_no_json_is_a_failed_compaction() -> None:
