@@ -27,12 +27,15 @@ def draw(frame: pandas.DataFrame) -> Figure:
     runs = [name for _, name in sorted({(r["run_rank"], r["run"]) for r in rows_of(frame)})]
     figure = style.new_figure(9.6, 4.8)
     axes = figure.add_subplot()
-    for strategy in style.in_order(frame["strategy"]):
+    strategies = style.in_order(frame["strategy"])
+    step = min(0.06, 0.5 / len(strategies))
+    for number, strategy in enumerate(strategies):
+        shift = (number - (len(strategies) - 1) / 2) * step
         own = sorted(rows_of(frame[frame["strategy"] == strategy]), key=lambda row: row["run_rank"])
         place = own[0]["place"]
         values = {row["run_rank"]: row["retention"] for row in own}
         axes.plot(
-            range(len(runs)),
+            [rank + shift for rank in range(len(runs))],
             [values.get(rank, float("nan")) for rank in range(len(runs))],
             color=style.colour(place),
             marker=style.marker(place),
@@ -42,10 +45,12 @@ def draw(frame: pandas.DataFrame) -> Figure:
         for row in own:
             if not is_missing(row["retention_low"]):
                 bounds = [row["retention_low"], row["retention_high"]]
-                axes.plot([row["run_rank"]] * 2, bounds, color=style.colour(place), linewidth=1)
+                axes.plot(
+                    [row["run_rank"] + shift] * 2, bounds, color=style.colour(place), linewidth=1
+                )
     sessions = {rank: int(part["sessions"].max()) for rank, part in groups_of(frame, "run_rank")}
-    step = max(1, -(-len(runs) // _RUNS_NAMED_MAX))
-    named = range(0, len(runs), step)
+    every = max(1, -(-len(runs) // _RUNS_NAMED_MAX))
+    named = range(0, len(runs), every)
     labels = [f"{style.label(runs[rank], 22)}\nn={sessions.get(rank, 0)}" for rank in named]
     is_crowded = len(labels) > 6
     axes.set_xticks(
