@@ -29,7 +29,15 @@ _VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0c
 # An unbroken run of about a million blanks makes tiktoken's regular expressions panic, and other
 # runs of that length are slow: such runs are counted in pieces, which costs at most a few tokens.
 _RUN_CHARACTERS_MAX = 20_000
-_LONG_RUN = re.compile(rf"\s{{{_RUN_CHARACTERS_MAX},}}|\S{{{_RUN_CHARACTERS_MAX},}}")
+_LONG_RUN = re.compile(rf"(?<!\s)\s{{{_RUN_CHARACTERS_MAX},}}|(?<!\S)\S{{{_RUN_CHARACTERS_MAX},}}")
+
+# Long texts are mostly transcripts, whose parts have been counted before: a label, then a text.
+_TRANSCRIPT_CHARACTERS_MIN = 4_000
+_LABEL = re.compile(r"\[[^\]\n]{1,40}\](?:\n| [^\s]{1,80} )")
+_PART_CHARACTERS_MIN = 200
+_EDGE_CHARACTERS = 80
+# The tokenizer's own pattern always starts a new word here, whatever stands around it.
+_WORD_END = re.compile(r"(?<=[A-Za-z])(?=[\x00-&(-@\[-`{-\x7f])")
 
 # Counts are remembered by text until this many characters are held.
 _REMEMBERED_CHARACTERS_MAX = 64_000_000
@@ -111,8 +119,49 @@ def count(text: str) -> int:
     known = _COUNTS.by_text.get(text)
     if known is not None:
         return known
+    if len(text) < _TRANSCRIPT_CHARACTERS_MIN:
+        return _COUNTS.add(text, len(encoding().encode_ordinary(text)))
+    return _COUNTS.add(text, sum(map(_count_part, _parts(text))))
+
+
+def _encoded(text: str) -> int:
     encode = encoding().encode_ordinary
-    return _COUNTS.add(text, sum(len(encode(piece)) for piece in _pieces(text)))
+    return sum(len(encode(piece)) for piece in _pieces(text))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The text, cut where a line begins with a bracket: there the tokenizer starts anew."""
+    first, *others = text.split("\n[")
+    parts = [first, *("[" + other for other in others)]
+    yield from (part + "\n" for part in parts[:-1])
+    yield parts[-1]
+
+
+def _count_part(part: str) -> int:
+    """How many tokens a part has. Of a labelled text that was counted before only the edges count.
+
+    Exact: from the first to the last word end inside the text nothing depends on its surroundings.
+    """
+    label = _LABEL.match(part) if len(part) >= _PART_CHARACTERS_MIN else None
+    if label is None:
+        return _encoded(part)
+    for newlines in (2, 1, 0):
+        stop = len(part) - newlines
+        text = part[label.end() : stop]
+        known = _COUNTS.by_text.get(text)
+        if known is not None:
+            break
+    else:
+        return _encoded(part)
+    head = _WORD_END.search(text, 0, _EDGE_CHARACTERS)
+    edge = text[-_EDGE_CHARACTERS:]
+    tails = [match.start() for match in _WORD_END.finditer(edge)]
+    if head is None or not tails or len(text) < 2 * _EDGE_CHARACTERS:
+        return _encoded(part)
+    encode = encoding().encode_ordinary
+    before, first, last = label.group(), text[: head.start()], edge[tails[-1] :]
+    longer = len(encode(before + first)) + len(encode(last + part[stop:]))
+    return known + longer - len(encode(first)) - len(encode(last))
 
 
 def truncate(text: str, tokens_max: int) -> str:
@@ -134,7 +183,7 @@ def truncate(text: str, tokens_max: int) -> str:
 
 def _pieces(text: str) -> Iterator[str]:
     """The text itself, or its parts where a run is too long for tiktoken."""
-    if len(text) < _RUN_CHARACTERS_MAX:
+    if len(text) < _RUN_CHARACTERS_MAX or not _may_hold_long_run(text):
         yield text
         return
     done = 0
@@ -146,3 +195,13 @@ def _pieces(text: str) -> Iterator[str]:
         done = run.end()
     if done < len(text):
         yield text[done:]
+
+
+def _may_hold_long_run(text: str) -> bool:
+    """False when no run is too long: each such run fills a block of half the length."""
+    size = _RUN_CHARACTERS_MAX // 2
+    for start in range(0, len(text) - size + 1, size):
+        block = text[start : start + size]
+        if block.isspace() or len(block.split(None, 1)[0]) == size:
+            return True
+    return False

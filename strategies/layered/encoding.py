@@ -23,15 +23,9 @@ WHITE_SPACE = (
     "\u2028\u2029\u202f\u205f\u3000"
 )
 
-_ESCAPED = {
-    "<": "\\u003c",
-    ">": "\\u003e",
-    "&": "\\u0026",
-    "\u2028": "\\u2028",
-    "\u2029": "\\u2029",
-}
-_NEEDS_ESCAPE = re.compile("[<>&\u2028\u2029]")
-_STRING_OR_SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
+_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+_ESCAPED_ELSEWHERE = {"\u2028": "\\u2028", "\u2029": "\\u2029"}
+_STRING_OR_OTHER = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^" \t\r\n]+')
 _JSON_SPACE = re.compile(r"[ \t\r\n]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -47,7 +41,12 @@ def utf8(text: str) -> bytes:
 
 
 def _with_extra_escapes(text: str) -> str:
-    return _NEEDS_ESCAPE.sub(lambda found: _ESCAPED[found.group()], text)
+    for mark, escape in _ESCAPED.items():
+        text = text.replace(mark, escape)
+    if not text.isascii():
+        for mark, escape in _ESCAPED_ELSEWHERE.items():
+            text = text.replace(mark, escape)
+    return text
 
 
 def quoted(text: str) -> str:
@@ -103,7 +102,7 @@ def compact_json(text: str) -> str | None:
     if not is_json(text):
         return None
     if _JSON_SPACE.search(text):
-        text = _STRING_OR_SPACE.sub(lambda found: found.group(1) or "", text)
+        text = "".join(_STRING_OR_OTHER.findall(text))
     return _with_extra_escapes(well_formed(text))
 
 

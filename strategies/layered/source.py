@@ -53,6 +53,7 @@ def sources(events: Iterable[Event]) -> tuple[SourceMessage, ...]:
     return tuple(SourceMessage(event.seq, event.message) for event in events)
 
 
+@lru_cache(maxsize=JSON_TEXTS_REMEMBERED)
 def raw_json(text: str) -> str:
     """Raw JSON text made compact; nothing becomes null, what isn't JSON becomes one JSON string."""
     if not text:

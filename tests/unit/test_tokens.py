@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.tokens import count, encoding, truncate
+from bench.tokens import count, encoding, forget, truncate
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,34 @@ def test_very_long_runs_are_counted_in_pieces(run: str) -> None:
 
 def test_lone_surrogate_is_counted_like_a_replacement() -> None:
     assert count("\ud800") == count("\ufffd")
+
+
+_SAID = st.lists(
+    st.one_of(
+        st.sampled_from(["word. ", "don't", "'s", "ing", "\n", "\r\n", " ", "/", '{"', "}", "中"]),
+        st.text("aZ 9.'\"/[]{}\n\té中。\u0301\u2028", min_size=1, max_size=9),
+    ),
+    min_size=60,
+    max_size=90,
+).map("".join)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["[user]\n", "[tool call] read_file ", "<x>\n", ""]), _SAID),
+        min_size=25,
+        max_size=30,
+    ),
+    st.sampled_from(["\n\n", "\n"]),
+)
+def test_transcript_of_texts_counted_before_is_counted_exactly(
+    said: list[tuple[str, str]], gap: str
+) -> None:
+    forget()
+    for _, text in said:
+        assert count(text) == len(encoding().encode_ordinary(text))
+    transcript = gap.join(label + text for label, text in said)
+    assert count(transcript) == len(encoding().encode_ordinary(transcript))
 
 
 @given(st.text(max_size=300), st.integers(0, 50))
