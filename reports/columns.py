@@ -51,7 +51,8 @@ def kept(row: Row) -> str:
         return numbers.MISSING
     interval = numbers.interval(row["retention_low"], row["retention_high"])
     shown = numbers.share(row["retention"])
-    return shown if interval == numbers.MISSING else f"{shown} {interval}"
+    # A control is 0 or 1 by construction: an interval would only look like a finding.
+    return shown if interval == numbers.MISSING or row["is_control"] else f"{shown} {interval}"
 
 
 def retries(row: Row) -> float:

@@ -232,3 +232,8 @@ def test_printing_shows_whole_tables_without_controls(shown: Page) -> None:
     overflow = "getComputedStyle(document.querySelector('.scroll.tall')).overflowY"
     assert shown.evaluate(overflow) == "visible"
     shown.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_the_summary_fits_a_laptop(shown: Page) -> None:
+    box = "document.querySelector('#table .scroll')"
+    assert shown.evaluate(f"{box}.scrollWidth - {box}.clientWidth") <= 0
