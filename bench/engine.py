@@ -6,14 +6,17 @@ and the acceptance gate are data. A fault at any point leaves the old projection
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from bench.engine_asking import MeteredAsk
 from bench.engine_boundary import AcceptedBoundary
-from bench.engine_coverage import covered_items, diagnostics_of, written_count
+from bench.engine_coverage import diagnostics_of
+from bench.engine_record import Heads, Tried, observed
 from bench.estimators import CHARACTERS
-from bench.events import Event, Message, Session
+from bench.events import Event, Session
 from bench.invariants import violations
 from bench.observations import CompactionObservation, Outcome, Retries
 from bench.projection import Item, Native, Projection, Written
@@ -25,7 +28,6 @@ from bench.strategy import (
     Estimator,
     Phase,
     Policy,
-    Reply,
     Stage,
     Strategy,
     Trigger,
@@ -35,8 +37,6 @@ from bench.strategy import (
 DEFAULT_POLICY = Policy()
 
 OnAccepted: TypeAlias = Callable[[Projection, Stage], tuple[Outcome, str]]
-
-_HEADS_COMPARED = 4
 
 
 def policy_of(strategy: Strategy) -> Policy:
@@ -61,29 +61,6 @@ def threshold_of(policy: Policy, window: int) -> int:
     if policy.threshold_tokens is not None:
         return policy.threshold_tokens
     return int(window * policy.threshold_fraction)
-
-
-class MeteredAsk:
-    """The `Ask` that a strategy is handed: it passes questions on and adds up what they cost."""
-
-    def __init__(self, provider: Provider) -> None:
-        self._provider = provider
-        self.asked = 0
-        self.input_tokens = 0
-        self.output_tokens = 0
-
-    def __call__(self, messages: Sequence[Message], *, output_tokens_max: int) -> Reply:
-        """One question; its tokens count towards the run whatever becomes of the answer (Z12)."""
-        self.asked += 1
-        reply = self._provider.complete(messages, output_tokens_max=output_tokens_max)
-        self.input_tokens += reply.usage.input_tokens
-        self.output_tokens += reply.usage.output_tokens
-        return reply
-
-    def native(self, view: Projection) -> Native:
-        """Compaction by the provider itself."""
-        self.asked += 1
-        return self._provider.native(view)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +90,13 @@ class Recovery:
     lasting: Projection | None = None
 
 
+def _decisive(outcomes: Sequence[Outcome]) -> Outcome:
+    """What several stages came to: a success, else the last that did anything at all."""
+    if "accepted" in outcomes:
+        return "accepted"
+    return next((each for each in reversed(outcomes) if each != "nothing"), "nothing")
+
+
 class Engine:
     """Runs one strategy over one session.
 
@@ -137,7 +121,6 @@ class Engine:
         self.accepted: AcceptedBoundary | None = None
         self.on_accepted: OnAccepted | None = None
         self.compactions: list[CompactionObservation] = []
-        self.heads: list[tuple[Item, ...]] = [()]
         self.retries = Retries()
         self._strategy = strategy
         self._provider = provider
@@ -146,7 +129,8 @@ class Engine:
         self._forced_requests = forced_requests if own_requests is None else frozenset(own_requests)
         self._waived = frozenset(name for name, _ in self.policy.waives)
         self._estimator = estimator_of(strategy)
-        self._sizes = ProjectionSizes(self._estimator.message_units)
+        self._heads = Heads()
+        self._sizes = ProjectionSizes(self._estimator.message_units, native_size=self._native_units)
         self._tools_units = (
             self._estimator.tools_units(session.tools) if self.policy.count_tools else 0
         )
@@ -175,6 +159,14 @@ class Engine:
     def _units(self, projection: Projection) -> int:
         fixed = self._estimator.envelope_units + self._tools_units
         return fixed + self._sizes.total(projection)
+
+    def _native_units(self, native: Native) -> int:
+        """The fewest units that make as many tokens as the state's maker says that it costs."""
+        tokens = self._estimator.tokens
+        units_max = 1
+        while tokens(units_max) < native.tokens:
+            units_max *= 2
+        return bisect_left(range(units_max), native.tokens, key=tokens)
 
     def prepare(self, projection: Projection, request: int) -> Prepared:
         """Before a request: compact when it is due. The result may still be too large."""
@@ -216,16 +208,14 @@ class Engine:
         prepared = self._run_stages(
             projection, stages, "provider", request, self.threshold, lasting
         )
-        decisive: Outcome = "nothing"
-        for outcome in prepared.outcomes:
-            decisive = "accepted" if "accepted" in (outcome, decisive) else outcome
+        decisive = _decisive(prepared.outcomes)
         is_spent = decisive in self.policy.spent_by
         self.recoveries += is_spent
         if decisive != "accepted":
-            if decisive == "nothing":
-                return Recovery(None, is_spent, "nothing to compact", prepared.lasting)
-            reason = f"{decisive}: {self.compactions[-1].reason}"
-            return Recovery(None, is_spent, reason, prepared.lasting)
+            found = "nothing to compact"
+            if decisive != "nothing":
+                found = f"{decisive}: {self.compactions[-1].reason}"
+            return Recovery(None, is_spent, found, prepared.lasting)
         self.low_water = self.size(prepared.lasting)
         self.retries = replace(self.retries, overflow=self.retries.overflow + 1)
         return Recovery(prepared, is_spent)
@@ -243,12 +233,19 @@ class Engine:
         target: int,
         lasting: Projection | None = None,
     ) -> Prepared:
-        """Tries the stages in order until one gets the size to `target` or below."""
+        """Tries the stages in order until one gets the size to `target` or below.
+
+        What serves one request only is for a request that would be too large: manual compaction
+        goes without, and so does a forced one that isn't over the threshold.
+        """
         sent = projection
         lasting = projection if lasting is None else lasting
         outcomes: list[Outcome] = []
         for attempt, stage in enumerate(stages, start=1):
-            if trigger == "manual" and not stage.is_lasting:
+            is_needed = trigger != "manual" and (
+                target == self.threshold or self.size(sent) > self.threshold
+            )
+            if not stage.is_lasting and not is_needed:
                 continue
             outcome, candidate = self._try(sent, stage, trigger, request, attempt)
             outcomes.append(outcome)
@@ -293,13 +290,11 @@ class Engine:
             outcome, reason, broken = self._judge(view, candidate, stage, ask.asked > 0)
             if outcome == "accepted" and self.on_accepted is not None:
                 outcome, reason = self.on_accepted(candidate, stage)
-        if outcome == "accepted" and candidate is not None:
-            self._note(view, candidate, budget, request, ask, outcome, reason, broken)
-            return outcome, candidate
         if outcome == "nothing" and candidate is not None:
             return outcome, view.remember(candidate.memory)
-        self._note(view, candidate, budget, request, ask, outcome, reason, broken)
-        return outcome, view
+        after = candidate if outcome == "accepted" and candidate is not None else view
+        self._record(Tried(view, after, budget, request, ask, outcome, reason, broken))
+        return outcome, after
 
     def _judge(
         self, view: Projection, candidate: Projection, stage: Stage, is_paid: bool
@@ -346,68 +341,21 @@ class Engine:
             suppressed=self.retries.suppressed + is_suppressed,
         )
 
+    @property
+    def heads(self) -> Sequence[tuple[Item, ...]]:
+        """All heads that were sent or tried, each once; observations refer to them by index."""
+        return self._heads.known
+
     def head_index(self, projection: Projection) -> int:
-        """The place of the projection's head in `heads`, entered when it is new.
+        """The place of the projection's head in `heads`, entered when it is new."""
+        return self._heads.index(projection)
 
-        A result that serves one request only is often made again for the next, so equal heads
-        among the newest are one head.
-        """
-        newest = range(len(self.heads) - 1, max(-1, len(self.heads) - 1 - _HEADS_COMPARED), -1)
-        for index in newest:
-            if self.heads[index] is projection.head:
-                return index
-        for index in newest:
-            if self.heads[index] == projection.head:
-                return index
-        self.heads.append(projection.head)
-        return len(self.heads) - 1
-
-    def _note(
-        self,
-        view: Projection,
-        candidate: Projection | None,
-        budget: Budget,
-        request: int,
-        ask: MeteredAsk,
-        outcome: Outcome,
-        reason: str,
-        broken: tuple[str, ...],
-    ) -> None:
-        """Records one try."""
-        is_accepted = outcome == "accepted" and candidate is not None
-        after = candidate if is_accepted and candidate is not None else view
-        diagnostics = diagnostics_of(after) if is_accepted else {}
-        covered = covered_items(view, after) if is_accepted else ()
-        if is_accepted:
-            self.generation += any(isinstance(item, (Written, Native)) for item in after.head)
-            self._count_retries(
-                int(diagnostics.get("repairs", 0)), int(diagnostics.get("replans", 0)), False
-            )
-        before_index = self.head_index(view)
+    def _record(self, tried: Tried) -> None:
+        """Writes down one try."""
+        if tried.is_accepted:
+            found = diagnostics_of(tried.after)
+            self.generation += any(isinstance(each, (Written, Native)) for each in tried.after.head)
+            self._count_retries(int(found.get("repairs", 0)), int(found.get("replans", 0)), False)
         self.compactions.append(
-            CompactionObservation(
-                request=request,
-                at_seq=view.stop + 1,
-                trigger=budget.trigger,
-                phase=str(diagnostics.get("phase", budget.phase)),
-                stage=budget.stage,
-                outcome=outcome,
-                reason=reason,
-                generation=int(diagnostics.get("generation", self.generation)),
-                segments=int(diagnostics.get("segments", written_count(after))),
-                covered_messages=len(covered),
-                covered_first_seq=min((item.seqs[0] for item in covered), default=0),
-                covered_last_seq=max((item.seqs[1] for item in covered), default=0),
-                tokens_before=self._provider.measure(view),
-                tokens_after=self._provider.measure(after),
-                estimate_before=budget.size_tokens,
-                estimate_after=self.size(after),
-                asked=ask.asked,
-                ask_input_tokens=ask.input_tokens,
-                ask_output_tokens=ask.output_tokens,
-                head_before=before_index,
-                head=self.head_index(after),
-                violations=broken,
-                details=diagnostics,
-            )
+            observed(tried, self._heads, self.generation, self._provider.measure, self.size)
         )

@@ -9,7 +9,7 @@ from bench.engine import Engine, threshold_of
 from bench.events import Message
 from bench.history import History
 from bench.models import OfflineModel
-from bench.projection import Projection
+from bench.projection import Native, Projection
 from bench.provider import ProviderError
 from bench.providers.simulated import SimulatedProvider
 from bench.replay import forced_requests, replay
@@ -45,6 +45,10 @@ def nothing(view: Projection, budget: Budget, ask: Ask) -> Projection | None:
 
 def fails(view: Projection, budget: Budget, ask: Ask) -> Projection | None:
     raise Declined("summariser broke", memory={"failed": True})
+
+
+def suppressed(view: Projection, budget: Budget, ask: Ask) -> Projection | None:
+    raise Declined("it failed before", kind="suppressed")
 
 
 def grows(view: Projection, budget: Budget, ask: Ask) -> Projection | None:
@@ -153,12 +157,20 @@ def test_refusal_keeps_the_projection_and_its_memory_is_remembered() -> None:
         (nothing, False, "nothing to compact"),
         (grows, False, "rejected: not smaller than what it replaces"),
         (fails, True, "failed: summariser broke"),
+        (suppressed, False, "suppressed: it failed before"),
     ],
 )
 def test_recovery_that_gets_nowhere(compact: Compact, is_spent: bool, reason: str) -> None:
     engine, view = engine_for(one_stage(compact))
     recovery = engine.recover(view, 0)
     assert (recovery.prepared, recovery.is_spent, recovery.reason) == (None, is_spent, reason)
+
+
+def test_recovery_says_what_a_stage_did_and_not_that_others_did_nothing() -> None:
+    policy = Policy(recovery_stages=(Stage("first"), Stage("second", is_lasting=False)))
+    engine, view = engine_for(Scripted({"first": suppressed, "second": nothing}, policy))
+    recovery = engine.recover(view, 0)
+    assert (recovery.prepared, recovery.reason) == (None, "suppressed: it failed before")
 
 
 def test_recovery_is_allowed_once_a_turn() -> None:
@@ -192,6 +204,18 @@ def test_size_is_anchored_to_what_the_provider_counted() -> None:
     ))  # fmt: skip
     engine.served(view, Usage(input_tokens=5))
     assert engine.size(shorter) == 0
+
+
+def test_native_state_counts_the_units_that_make_its_tokens() -> None:
+    quarters = Estimator("quarters", lambda m: 0, lambda tools: 0, lambda units: -(-units // 4))
+    strategy = one_stage(nothing)
+    strategy.estimator = quarters
+    engine, view = engine_for(strategy)
+    shown = view.with_items([Native("simulated", "{}", 1, view.stop, 250)])
+    assert engine.size(shown) == 250
+    engine.served(shown, Usage(300))
+    assert engine.accepted is not None
+    assert engine.accepted.payload_units == 997
 
 
 def test_tools_count_where_the_policy_says_so() -> None:
@@ -239,6 +263,20 @@ def test_forced_cuts_are_evenly_spaced_and_ignore_the_threshold() -> None:
     strategy = one_stage(halves)
     seen = replay(long_session(20), strategy, SimulatedProvider(OfflineModel(), 1_000_000), cuts=3)
     assert [one.request for one in seen.compactions] == [5, 10, 16]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "stages"), [(100_000, ["lasting"]), (10, ["lasting", "once"])]
+)
+def test_forced_cut_runs_what_serves_one_request_only_above_the_threshold(
+    threshold: int, stages: list[str]
+) -> None:
+    policy = Policy(
+        stages=(Stage("lasting"), Stage("once", is_lasting=False)), threshold_tokens=threshold
+    )
+    strategy = Scripted({"lasting": halves, "once": keep_two}, policy)
+    seen = replay(long_session(20), strategy, SimulatedProvider(OfflineModel(), 1_000_000), cuts=1)
+    assert [one.stage for one in seen.compactions] == stages
 
 
 def test_manual_compaction_at_the_end() -> None:

@@ -1,0 +1,33 @@
+"""Judgement: the one effect of a strategy, metered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.events import Message
+from bench.projection import Native, Projection
+from bench.provider import Provider
+from bench.strategy import Reply
+
+
+class MeteredAsk:
+    """The `Ask` that a strategy is handed: it passes questions on and adds up what they cost."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self.asked = 0
+        self.input_tokens = 0
+        self.output_tokens = 0
+
+    def __call__(self, messages: Sequence[Message], *, output_tokens_max: int) -> Reply:
+        """One question; its tokens count towards the run whatever becomes of the answer (Z12)."""
+        self.asked += 1
+        reply = self._provider.complete(messages, output_tokens_max=output_tokens_max)
+        self.input_tokens += reply.usage.input_tokens
+        self.output_tokens += reply.usage.output_tokens
+        return reply
+
+    def native(self, view: Projection) -> Native:
+        """Compaction by the provider itself."""
+        self.asked += 1
+        return self._provider.native(view)
