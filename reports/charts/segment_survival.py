@@ -100,14 +100,14 @@ def _at_risk(
     """What stands behind every point, as a small table under the axis."""
     cells = {(row["strategy"], row["generation"]): row for row in rows}
     lines = ["number of the compaction; entities at risk (mean over seeds):"]
-    lines.append(f"{'':<17}" + "".join(f"{generation:>6}" for generation in generations))
+    lines.append(f"{'':<26}" + "".join(f"{generation:>5}" for generation in generations))
     for strategy in strategies:
         known = [cells.get((strategy, generation)) for generation in generations]
-        numbers = "".join(f"{row['at_risk'] if row else 0:>6.0f}" for row in known)
-        lines.append(f"{style.label(strategy, 16):<17}{numbers}")
+        numbers = "".join(f"{row['at_risk'] if row else 0:>5.0f}" for row in known)
+        lines.append(f"{style.label(strategy, 25):<26}{numbers}")
     sessions = [
         max((row["sessions"] for row in rows if row["generation"] == generation), default=0)
         for generation in generations
     ]
-    lines.append(f"{'sessions':<17}" + "".join(f"{count:>6}" for count in sessions))
+    lines.append(f"{'sessions':<26}" + "".join(f"{count:>5}" for count in sessions))
     return "\n".join(lines)
