@@ -41,7 +41,12 @@ def to_html(data: RunData, drawings: dict[str, str]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"clean": clean, "excerpt": excerpt, "tokens": numbers.tokens}
+    environment.filters |= {
+        "clean": clean,
+        "excerpt": excerpt,
+        "tokens": numbers.tokens,
+        "without": str.removeprefix,  # what the label beside the line says already
+    }
     script = files("reports").joinpath("templates/report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     table = _table(data)

@@ -88,17 +88,17 @@ def _counts(
 
     assert isinstance(axes, Axes)
     for place, name in enumerate(strategies):
-        total = sum(
-            float(str(r["count"]))
-            for r in rows
-            if r["strategy"] == name and r["kind"] in RETRY_KINDS
-        )
+        counts = {r["kind"]: float(str(r["count"])) for r in rows if r["strategy"] == name}
+        # A suppressed attempt wasn't made: the table doesn't count it as a retry either.
+        total = sum(counts.get(kind, 0) for kind in RETRY_KINDS if kind != "suppressed")
+        suppressed = counts.get("suppressed", 0)
+        more = f" + {suppressed:,.0f} suppressed" if suppressed else ""
         axes.annotate(
-            f"{total:,.0f} in all",
+            f"{total:,.0f} in all{more}",
             (ends[place], place),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
             fontsize=8.5,
         )
-    axes.set_xlim(right=max(axes.get_xlim()[1], max(ends, default=0) * 1.3))
+    axes.set_xlim(right=max(axes.get_xlim()[1], max(ends, default=0) * 1.45))
