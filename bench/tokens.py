@@ -31,9 +31,12 @@ _VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0c
 _RUN_CHARACTERS_MAX = 20_000
 _LONG_RUN = re.compile(rf"(?<!\s)\s{{{_RUN_CHARACTERS_MAX},}}|(?<!\S)\S{{{_RUN_CHARACTERS_MAX},}}")
 
-# Long texts are mostly transcripts, whose parts have been counted before: a label, then a text.
+# Long texts are mostly transcripts, whose parts have been counted before: "[user]" and a text,
+# "[tool call]", a name and arguments.
 _TRANSCRIPT_CHARACTERS_MIN = 4_000
-_LABEL = re.compile(r"\[[^\]\n]{1,40}\](?:\n| [^\s]{1,80} )")
+_ROLE_LABEL = r"\[(?:system|user|assistant|tool)(?: [^\]\n]{1,40})?\]"
+_LABEL = re.compile(rf"{_ROLE_LABEL}(?:\n| [^\s]{{1,80}} )")
+_BEFORE_LABEL = re.compile(rf"\n(?={_ROLE_LABEL}[\n ])")
 _PART_CHARACTERS_MIN = 200
 _EDGE_CHARACTERS = 80
 # The tokenizer's own pattern always starts a new word here, whatever stands around it.
@@ -129,12 +132,10 @@ def _encoded(text: str) -> int:
     return sum(len(encode(piece)) for piece in _pieces(text))
 
 
-def _parts(text: str) -> Iterator[str]:
-    """The text, cut where a line begins with a bracket: there the tokenizer starts anew."""
-    first, *others = text.split("\n[")
-    parts = [first, *("[" + other for other in others)]
-    yield from (part + "\n" for part in parts[:-1])
-    yield parts[-1]
+def _parts(text: str) -> list[str]:
+    """The text, cut behind the line breaks before role labels: there the tokenizer starts anew."""
+    parts = _BEFORE_LABEL.split(text)
+    return [*(part + "\n" for part in parts[:-1]), parts[-1]]
 
 
 def _count_part(part: str) -> int:
