@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +39,7 @@ _LABEL = re.compile(rf"{_ROLE_LABEL}(?:\n| [^\s]{{1,80}} )")
 _BEFORE_LABEL = re.compile(rf"\n(?={_ROLE_LABEL}[\n ])")
 _PART_CHARACTERS_MIN = 200
 _EDGE_CHARACTERS = 80
+_EDGES_REMEMBERED = 4_096
 # The tokenizer's own pattern always starts a new word here, whatever stands around it.
 _WORD_END = re.compile(r"(?<=[A-Za-z])(?=[\x00-&(-@\[-`{-\x7f])")
 
@@ -113,6 +114,7 @@ def forget() -> None:
     """Empties the memory of counts; only benchmarks need that."""
     _COUNTS.by_text.clear()
     _COUNTS.characters = 0
+    _count_edge.cache_clear()
 
 
 def count(text: str) -> int:
@@ -124,7 +126,7 @@ def count(text: str) -> int:
         return known
     if len(text) < _TRANSCRIPT_CHARACTERS_MIN:
         return _COUNTS.add(text, len(encoding().encode_ordinary(text)))
-    return _COUNTS.add(text, sum(map(_count_part, _parts(text))))
+    return _COUNTS.add(text, _count_long(text))
 
 
 def _encoded(text: str) -> int:
@@ -138,31 +140,50 @@ def _parts(text: str) -> list[str]:
     return [*(part + "\n" for part in parts[:-1]), parts[-1]]
 
 
-def _count_part(part: str) -> int:
-    """How many tokens a part has. Of a labelled text that was counted before only the edges count.
+def _count_long(text: str) -> int:
+    """The tokens of a long text: of parts that are known, and of all the others in one go."""
+    total = 0
+    others: list[str] = []
+    for part in _parts(text):
+        known = _known_part(part) if len(part) >= _PART_CHARACTERS_MIN else None
+        if known is None:
+            others.append(part)
+        else:
+            total += known
+    return total + _encoded("".join(others))
+
+
+def _known_part(part: str) -> int | None:
+    """The tokens of a labelled text that was counted before; None when they must be counted.
 
     Exact: from the first to the last word end inside the text nothing depends on its surroundings.
     """
-    label = _LABEL.match(part) if len(part) >= _PART_CHARACTERS_MIN else None
+    label = _LABEL.match(part)
     if label is None:
-        return _encoded(part)
-    for newlines in (2, 1, 0):
-        stop = len(part) - newlines
-        text = part[label.end() : stop]
-        known = _COUNTS.by_text.get(text)
+        return None
+    start, by_text = label.end(), _COUNTS.by_text
+    for stop in range(len(part) - 2, len(part) + 1):
+        text = part[start:stop]
+        known = by_text.get(text)
         if known is not None:
             break
     else:
-        return _encoded(part)
+        return None
+    if len(text) < 2 * _EDGE_CHARACTERS:
+        return None
     head = _WORD_END.search(text, 0, _EDGE_CHARACTERS)
     edge = text[-_EDGE_CHARACTERS:]
-    tails = [match.start() for match in _WORD_END.finditer(edge)]
-    if head is None or not tails or len(text) < 2 * _EDGE_CHARACTERS:
-        return _encoded(part)
-    encode = encoding().encode_ordinary
-    before, first, last = label.group(), text[: head.start()], edge[tails[-1] :]
-    longer = len(encode(before + first)) + len(encode(last + part[stop:]))
-    return known + longer - len(encode(first)) - len(encode(last))
+    last = max((match.start() for match in _WORD_END.finditer(edge)), default=None)
+    if head is None or last is None:
+        return None
+    first, tail = text[: head.start()], edge[last:]
+    longer = _count_edge(label.group() + first) + _count_edge(tail + part[stop:])
+    return known + longer - _count_edge(first) - _count_edge(tail)
+
+
+@lru_cache(maxsize=_EDGES_REMEMBERED)
+def _count_edge(text: str) -> int:
+    return len(encoding().encode_ordinary(text))
 
 
 def truncate(text: str, tokens_max: int) -> str:
