@@ -71,6 +71,7 @@ def cell_row(stored: StoredCell) -> dict[str, Any]:
         "retention": None,
         "retention_layer": scores.get("retention_layer", "present"),
         "retention_basis": scores.get("retention_basis", ""),
+        "retention_reason": scores.get("retention_reason") or "",
     }
     row |= {name: scores.get(name) for name in _UNSCORED}
     row["compactions"] = scores.get("compactions", 0)

@@ -7,6 +7,7 @@ chance; what was observed is said all the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -29,6 +30,7 @@ from bench.verdict_words import (
 )
 
 LEVEL_OF_P = 0.05
+_NOTHING_TO_ASK = "nothing in the session could be asked for"
 EXIT_FINE = 0
 EXIT_NO_VERDICT = 3
 
@@ -280,5 +282,10 @@ def _warnings(cells: Sequence[CellRow], missing: Sequence[tuple[str, str, str]])
         and cell["strategy"] not in CONTROLS
     ]
     if blank:
-        reason = plain(str(blank[0].get("reason") or "nothing in the session could be asked for"))
-        yield f"{len(blank)} cells ran but have no retention, the first because {reason}"
+        reasons = Counter(
+            str(cell.get("retention_reason") or cell.get("reason") or _NOTHING_TO_ASK)
+            for cell in blank
+        )
+        counted = [f"{times} because {plain(reason)}" for reason, times in reasons.most_common(2)]
+        more = f", {len(reasons) - 2} more reasons" if len(reasons) > 2 else ""
+        yield f"{len(blank)} cells ran but have no retention: {'; '.join(counted)}{more}"
