@@ -9,8 +9,8 @@ from bench.history import History
 from bench.tokens import count
 
 
-def describe(session: Session) -> dict[str, Any]:
-    """Counts of one session.
+def describe(session: Session, evidence: str | None = None) -> dict[str, Any]:
+    """Counts of one session, and the `evidence` by which its format was recognised.
 
     `turns` are requests that somebody made, `tool_groups` assistant messages with calls,
     `unanswered_calls` calls without a result, `tokens` all text of the messages in o200k tokens
@@ -35,6 +35,7 @@ def describe(session: Session) -> dict[str, Any]:
             for repair in session.repairs
         ],
         "skipped_lines": session.skipped_lines,
+        "evidence": evidence,
     }
 
 

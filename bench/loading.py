@@ -8,8 +8,9 @@ files are left out.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from os import walk
 from os.path import realpath
 from pathlib import Path
@@ -19,9 +20,15 @@ from bench.events import Repair, Session
 from bench.formats import Format, detected, format_named, formats
 from bench.formats.source import Source
 
-_NO_SESSIONS = {
-    "facts.jsonl": "facts that lie beside sessions, not a session",
-}
+_COMPANIONS = (
+    "facts.jsonl",
+    "distractors.jsonl",
+    "unanswerable.jsonl",
+    "SHA256SUMS",
+    "README*",
+    "LICENSE*",
+)
+_COMPANION = "a companion file, not a session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,8 @@ class Loaded:
 
     sessions: tuple[Session, ...]
     rejected: tuple[Rejected, ...] = ()
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    """What in a file, by its path, showed its format; the option where that named it."""
 
 
 def load_sessions(paths: str | Path | Sequence[str | Path], *, format: str | None = None) -> Loaded:
@@ -48,22 +57,31 @@ def load_sessions(paths: str | Path | Sequence[str | Path], *, format: str | Non
     """
     sessions = []
     rejected = []
-    for found in iter_sessions(paths, format=format):
+    evidence: dict[str, str] = {}
+    for found in iter_sessions(paths, format=format, evidence=evidence):
         if isinstance(found, Session):
             sessions.append(found)
         else:
             rejected.append(found)
-    return Loaded(tuple(sessions), tuple(rejected))
+    return Loaded(tuple(sessions), tuple(rejected), evidence)
 
 
 def iter_sessions(
-    paths: str | Path | Sequence[str | Path], *, format: str | None = None
+    paths: str | Path | Sequence[str | Path],
+    *,
+    format: str | None = None,
+    evidence: dict[str, str] | None = None,
 ) -> Iterator[Session | Rejected]:
-    """The same one by one, so that only one session at a time has to be in memory."""
+    """The same one by one, so that only one session at a time has to be in memory.
+
+    `evidence` is filled with what showed the format of each file, by its path.
+    """
     chosen = None if format is None else format_named(format)
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
     files = _files(given)
-    return _with_unique_ids(_continued(_read_all(files, chosen)))
+    return _with_unique_ids(
+        _continued(_read_all(files, chosen, {} if evidence is None else evidence))
+    )
 
 
 def _files(paths: Sequence[str | Path]) -> list[tuple[Path, bool]]:
@@ -87,20 +105,28 @@ def _files(paths: Sequence[str | Path]) -> list[tuple[Path, bool]]:
 def _files_below(folder: Path) -> Iterator[Path]:
     for place, folders, names in walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        # `walk` doesn't follow links to folders (they may lead in circles): they are listed.
+        yield from (link for name in folders if (link := Path(place) / name).is_symlink())
         yield from (Path(place) / name for name in names if not name.startswith("."))
 
 
 def _read_all(
-    files: Sequence[tuple[Path, bool]], chosen: Format | None
+    files: Sequence[tuple[Path, bool]], chosen: Format | None, evidence: dict[str, str]
 ) -> Iterator[Session | Rejected]:
     for path, is_searched in files:
-        reason = _NO_SESSIONS.get(path.name) if is_searched else None
-        if reason is None and is_searched:
-            reason = _part_of_another(path)
+        reason = _why_not_read(path) if is_searched else None
         if reason is not None:
             yield Rejected(str(path), reason)
         else:
-            yield from _read_file(path, chosen)
+            yield from _read_file(path, chosen, evidence)
+
+
+def _why_not_read(path: Path) -> str | None:
+    if any(fnmatchcase(path.name, pattern) for pattern in _COMPANIONS):
+        return _COMPANION
+    if path.is_dir():
+        return "a link to a folder, which isn't followed; give the folder itself"
+    return _part_of_another(path)
 
 
 def _part_of_another(path: Path) -> str | None:
@@ -108,11 +134,13 @@ def _part_of_another(path: Path) -> str | None:
         whole_of = getattr(candidate, "part_of", None)
         owner = whole_of(path) if whole_of is not None else None
         if owner is not None:
-            return f"a compaction call, read with {owner}"
+            return f"{getattr(candidate, 'PART', 'a part of a session')}, read with {owner}"
     return None
 
 
-def _read_file(path: Path, chosen: Format | None) -> Iterator[Session | Rejected]:
+def _read_file(
+    path: Path, chosen: Format | None, evidence: dict[str, str]
+) -> Iterator[Session | Rejected]:
     try:
         if not path.is_file():  # A pipe would be waited for without end.
             yield Rejected(
@@ -126,7 +154,10 @@ def _read_file(path: Path, chosen: Format | None) -> Iterator[Session | Rejected
             if found is None:
                 yield Rejected(str(path), _unrecognised(source))
                 return
-            reader, _ = found
+            reader, evidence[str(path)] = found
+            source.forget_sample()
+        else:
+            evidence[str(path)] = f"--format {reader.NAME}"
         yield from _with_trailing_repairs(source, reader)
     except OSError as error:
         yield Rejected(str(path), f"can't be read: {error.strerror or error}")
@@ -138,6 +169,10 @@ def _unrecognised(source: Source) -> str:
         return "empty file"
     if source.document_problem:
         return f"damaged JSON ({source.document_problem}); formats tried: {tried}"
+    if source.is_sqlite:
+        return "an SQLite database; export its sessions as JSON and give that"
+    if source.sample.shape == "archive":
+        return f"a zip archive without sessions of a known format; formats tried: {tried}"
     if not source.sample.records:
         return f"no JSON objects in it; formats tried: {tried}"
     return f"JSON, but no session of a known format; formats tried: {tried}"
@@ -154,6 +189,9 @@ def _with_trailing_repairs(source: Source, reader: Format) -> Iterator[Session |
     repairs = source.log.take()
     skipped = source.take_skipped()
     if last is None:
+        if source.nothing_because is not None:
+            yield Rejected(str(source.path), source.nothing_because)
+            return
         detail = f"; {skipped} lines were skipped" if skipped else ""
         first = f", the first because: {repairs[0].what} ({repairs[0].where})" if skipped else ""
         yield Rejected(

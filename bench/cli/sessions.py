@@ -24,7 +24,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
     from bench.loading import load_sessions
 
     loaded = load_sessions(arguments.paths, format=arguments.format)
-    described = [describe(session) for session in loaded.sessions]
+    described = [describe(one, loaded.evidence.get(one.path)) for one in loaded.sessions]
     rejected = [{"path": one.path, "reason": one.reason} for one in loaded.rejected]
     if arguments.json:
         print_json({"sessions": described, "rejected": rejected})
@@ -52,6 +52,8 @@ def _print_session(row: dict[str, Any]) -> None:
         f"    {row['events']:,} events, {row['turns']:,} turns, "
         f"{row['tool_groups']:,} tool groups, {row['tokens']:,} tokens"
     )
+    if row["evidence"]:
+        print(f"    recognised by {harmless(row['evidence'])}")
     shown = [extra for extra in extras if extra]
     if shown:
         print(f"    {', '.join(shown)}")

@@ -23,6 +23,7 @@ from bench.formats.source import Record, Sample, Source
 
 NAME = "claude-code"
 RANK = 20
+PART = "a compaction call"
 
 _SILENT_TYPES = frozenset(
     {

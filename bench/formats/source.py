@@ -3,26 +3,35 @@
 Lines end at a line feed and nowhere else (U+2028 and its kin are text). A byte order mark is
 dropped. Comments, torn tails, NUL bytes and lines that are no JSON object are skipped, each with a
 `Repair` that names its line and byte offset; invalid UTF-8 and lone surrogates become U+FFFD.
-A file that is one JSON document gives its items as records, so that a list of messages and one
-message per line are the same thing to a format.
+A record that raw line feeds broke over several lines is put together, records glued in one line
+are taken apart. A file that is one JSON document gives its items as records, so that a list of
+messages and one message per line are the same thing to a format.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
-from bench.formats.decoding import DamagedJson, ListItems, RepairLog, decode_json
+from bench.formats.decoding import DamagedJson, RepairLog, decode_json, glued_objects
+from bench.formats.streaming import ListItems, whole_object
 
 Record: TypeAlias = dict[str, Any]
-Shape: TypeAlias = Literal["lines", "list", "object"]
+Shape: TypeAlias = Literal["lines", "list", "object", "archive"]
 
 _SAMPLE_RECORDS_MAX = 64
 _SAMPLE_BYTES_MAX = 1_000_000
 _PROBE_BYTES = 65_536
+_LARGE_LINE_BYTES = 4_000_000
+_REJOINED_LINES_MAX = 200
+_REJOINED_BYTES_MAX = 1_000_000
+_ARCHIVE_START = b"PK\x03\x04"
+_SQLITE_START = b"SQLite format 3\0"
 _BLANK = b" \t\r\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -40,8 +49,9 @@ def as_record(value: Any) -> Record | None:
 class Sample:
     """The beginning of a file, as much as a format needs to recognise its own.
 
-    `shape`: one record per line, one JSON list of records, or one JSON object. `records` are the
-    first ones. `is_empty` is true when there is nothing but white space.
+    `shape`: one record per line, one JSON list of records, one JSON object, or a zip archive, which
+    has no records but its files. `records` are the first ones. `is_empty` is true when there is
+    nothing but white space.
     """
 
     path: Path
@@ -68,14 +78,22 @@ class Source:
         """Byte offset of the line that was read last."""
         self.document_problem: str | None = None
         """Why the file is no JSON document although it begins like one."""
+        self.nothing_because: str | None = None
+        """What a reader that finds no session says about it."""
         self._object: Record | None = None
         self._skipped_taken = 0
+        self._ahead: deque[bytes] = deque()
+        self.is_sqlite = False
         self.sample = self._take_sample()
 
     @property
     def name(self) -> str:
         """The file name without its ending."""
         return self.path.stem
+
+    def forget_sample(self) -> None:
+        """Let go of the records of the sample once the format is known: they may be large."""
+        self.sample = replace(self.sample, records=())
 
     def where(self, number: int) -> str:
         """How people find record `number` again."""
@@ -101,6 +119,8 @@ class Source:
             self.lines_total = self.lines_read = 1
             yield 1, self._object
             return
+        if self.sample.shape == "archive":
+            return
         with self.path.open("rb") as stream:
             if self.sample.shape == "list":
                 yield from self._list_records(stream)
@@ -115,10 +135,11 @@ class Source:
 
     def _line_records(self, stream: IO[bytes]) -> Iterator[tuple[int, Record]]:
         position = 0
-        for number, line in enumerate(stream, 1):
+        for line in self._lines(stream):
+            self.lines_total += 1
+            number = self.lines_total
             self.offset = position
             position += len(line)
-            self.lines_total += 1
             raw = line
             if not line.startswith(b"{"):  # Most lines do, and copying them would cost time.
                 raw = (line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line).strip(_BLANK)
@@ -129,14 +150,11 @@ class Source:
                     self.skip(number, "comment_line", "a comment line was skipped")
                     continue
             try:
-                value = decode_json(raw, self.log, f"line {number}")
+                value = _decoded_line(raw, self.log, f"line {number}")
             except DamagedJson as damage:
-                is_tail = not line.endswith(b"\n") and damage.kind == "bad_line"
-                self.skip(
-                    number,
-                    "torn_tail" if is_tail else damage.kind,
-                    f"the last line is cut off: {damage.what}" if is_tail else damage.what,
-                )
+                found, length = self._mended(damage, line, stream, number)
+                position += length
+                yield from ((number, record) for record in found)
                 continue
             record = as_record(value)
             if record is None:
@@ -144,6 +162,74 @@ class Source:
                 continue
             self.lines_read += 1
             yield number, record
+
+    def _lines(self, stream: IO[bytes]) -> Iterator[bytes]:
+        for line in stream:
+            yield line
+            while self._ahead:
+                yield self._ahead.popleft()
+
+    def _mended(
+        self, damage: DamagedJson, line: bytes, stream: IO[bytes], number: int
+    ) -> tuple[list[Record], int]:
+        """The records of a damaged line, and how many bytes of further lines belong to them."""
+        if damage.is_open_string and line.lstrip(_BLANK).startswith(b"{"):
+            record, lines = self._rejoined(line, stream, number)
+            if record is not None:
+                self.lines_total += len(lines)
+                self.lines_read += 1 + len(lines)
+                return [record], sum(map(len, lines))
+        elif damage.kind == "bad_line":
+            log = RepairLog()
+            glued = glued_objects(line, log, f"line {number}")
+            if glued is not None:
+                self.lines_read += 1
+                what = f"{len(glued)} records in one line were taken apart"
+                self.log.extend(log)
+                self.log.add("glued_records", f"line {number}", what)
+                return list(glued), 0
+        is_tail = not line.endswith(b"\n") and damage.kind == "bad_line"
+        self.skip(
+            number,
+            "torn_tail" if is_tail else damage.kind,
+            f"the last line is cut off: {damage.what}" if is_tail else damage.what,
+        )
+        return [], 0
+
+    def _rejoined(
+        self, line: bytes, stream: IO[bytes], number: int
+    ) -> tuple[Record | None, list[bytes]]:
+        """The record that begins in a line and ends in a later one, and those further lines."""
+        pieces, size = [line], len(line)
+        while len(pieces) < _REJOINED_LINES_MAX and size < _REJOINED_BYTES_MAX:
+            following = self._ahead.popleft() if self._ahead else next(stream, b"")
+            if not following:
+                break
+            pieces.append(following)
+            size += len(following)
+            if isinstance(_decoded(following, RepairLog()), dict):
+                break  # It is a record of its own: the one before it is torn.
+            if b'"' not in following:
+                continue  # The string is still open.
+            log = RepairLog()
+            try:
+                value = decode_json(b"".join(pieces), log, f"line {number}")
+            except DamagedJson as damage:
+                if damage.is_open_string:
+                    continue
+                break
+            if isinstance(value, dict):
+                self.log.extend(log, without="control_character")
+                last = number + len(pieces) - 1
+                self.log.add(
+                    "raw_line_feed",
+                    f"lines {number}-{last}",
+                    f"a record broken over {len(pieces)} lines by raw line feeds was put together",
+                )
+                return value, pieces[1:]
+            break
+        self._ahead.extendleft(reversed(pieces[1:]))
+        return None, []
 
     def _list_records(self, stream: IO[bytes]) -> Iterator[tuple[int, Record]]:
         items = ListItems(stream, self.log)
@@ -165,6 +251,9 @@ class Source:
             is_empty = len(start) < _PROBE_BYTES and not start.strip(_BLANK)
             begins = start.removeprefix(_BYTE_ORDER_MARK).lstrip(_BLANK + b"\0")[:1]
             # A film has no line feeds: reading its first line would read all of it.
+            self.is_sqlite = start.startswith(_SQLITE_START)
+            if start.startswith(_ARCHIVE_START):
+                return Sample(self.path, (), "archive")
             if begins not in (b"{", b"[") and b"\n" not in start and len(start) == _PROBE_BYTES:
                 return Sample(self.path, ())
             stream.seek(0)
@@ -175,23 +264,33 @@ class Source:
                 if found:
                     return Sample(self.path, found, "list")
             stream.seek(0)
+            if begins == b"{" and len(stream.readline(_LARGE_LINE_BYTES)) == _LARGE_LINE_BYTES:
+                self._object = self._streamed_object(stream)
+                if self._object is not None:
+                    return Sample(self.path, (self._object,), "object")
+            stream.seek(0)
             lines, is_whole = _first_lines(stream)
             told = [line for line in lines if line.strip(_BLANK)]
             log = RepairLog()
-            values = (as_record(_decoded(line, log)) for line in told)
-            found = tuple(record for record in values if record is not None)
+            found = tuple(record for line in told for record in _records_of(line, log))
             if begins == b"{" and is_whole and len(told) == len(found) == 1:
                 self._object, self.log = found[0], log
             elif begins == b"{" and 2 * len(found) < len(told):
-                self._object = self._whole_object(lines, stream)
+                self._object = self._streamed_object(stream) or self._lenient_object(stream)
             if self._object is not None:
                 return Sample(self.path, (self._object,), "object")
             return Sample(self.path, found, "lines", is_empty)
 
-    def _whole_object(self, lines: list[bytes], stream: IO[bytes]) -> Record | None:
+    def _streamed_object(self, stream: IO[bytes]) -> Record | None:
+        stream.seek(0)
+        return whole_object(stream, self.log)
+
+    def _lenient_object(self, stream: IO[bytes]) -> Record | None:
+        stream.seek(0)
         log = RepairLog()
+        raw = stream.read().removeprefix(_BYTE_ORDER_MARK).strip(_BLANK)
         try:
-            value = decode_json((b"".join(lines) + stream.read()).strip(_BLANK), log, "document")
+            value = decode_json(raw, log, "document")
         except DamagedJson as damage:
             self.document_problem = damage.what
             return None
@@ -227,11 +326,25 @@ def _first_lines(stream: IO[bytes]) -> tuple[list[bytes], bool]:
     return ([*lines, rest], False) if rest else (lines, True)
 
 
+def _records_of(line: bytes, log: RepairLog) -> list[Record]:
+    record = as_record(_decoded(line, log))
+    return [record] if record is not None else glued_objects(line, RepairLog(), "") or []
+
+
 def _decoded(line: bytes, log: RepairLog) -> Any:
     raw = line.strip(_BLANK)
     if not raw or raw.startswith((b"//", b"#")):
         return None
     try:
-        return decode_json(raw, log, "document")
+        return _decoded_line(raw, log, "document")
     except DamagedJson:
         return None
+
+
+def _decoded_line(raw: bytes, log: RepairLog, where: str) -> Any:
+    if len(raw) >= _LARGE_LINE_BYTES:
+        # In pieces: a text with one emoji takes four times its bytes, beside its values.
+        value = whole_object(BytesIO(raw), log)
+        if value is not None:
+            return value
+    return decode_json(raw, log, where)

@@ -110,7 +110,11 @@ EXPECTED: dict[str, list[str]] = {
         "user: And terns?",
         "assistant: 30 terns.",
     ],
-    "jsonl-raw-newline-in-string": ["user: Fetch page.", "user: Thanks."],
+    "jsonl-raw-newline-in-string": [
+        "user: Fetch page.",
+        "assistant: Prices:\na 4\nb 9",
+        "user: Thanks.",
+    ],
     "jsonl-invalid-utf8": ["user: Count gulls.", "assistant: 12 gulls\ufffd\ufffd.", "user: ok"],
     "claude-duplicate-boundary": ["user: A.", "assistant: B.", "user: C.", "assistant: D."],
     "codex-dual-and-new-records": [
@@ -132,7 +136,7 @@ EXPECTED: dict[str, list[str]] = {
 REPAIRED: dict[str, tuple[list[str], int]] = {
     "jsonl-torn-last-line": (["torn_tail"], 1),
     "jsonl-bad-line-in-middle": (["nul_bytes", "bad_line"], 2),
-    "jsonl-raw-newline-in-string": (["bad_line"] * 3, 3),
+    "jsonl-raw-newline-in-string": (["raw_line_feed"], 0),
     "jsonl-invalid-utf8": (["invalid_utf8"], 0),
     "claude-multiple-boundaries": (["dangling_pointer"], 0),
     "claude-synthetic-errors": (["synthetic_message"], 0),

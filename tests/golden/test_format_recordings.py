@@ -168,6 +168,7 @@ def test_description_has_the_promised_keys() -> None:
         "subagent_of",
         "repairs",
         "skipped_lines",
+        "evidence",
     ]
     assert described["turns"] == 13
     assert described["unanswered_calls"] == 0

@@ -51,9 +51,10 @@ def test_what_is_no_session_is_listed(tmp_path: Path) -> None:
         "results.jsonl",
     }
     assert reasons["empty.jsonl"] == reasons["blank.jsonl"] == "empty file"
-    assert "facts" in reasons["facts.jsonl"]
+    for name in ("facts.jsonl", "README.md"):
+        assert reasons[name] == "a companion file, not a session"
     assert "nothing usable" in reasons["nothing.jsonl"]
-    for name in ("README.md", "picture.png", "other.json"):
+    for name in ("picture.png", "other.json"):
         assert all(known.NAME in reasons[name] for known in formats())
 
 
@@ -70,7 +71,7 @@ def test_errors_name_what_is_wrong_and_what_would_be_right(tmp_path: Path) -> No
     with pytest.raises(UsageError, match=r"missing\.json: no such file or folder"):
         load_sessions(tmp_path / "missing.json")
     write_json(tmp_path / "good.json", CHAT)
-    with pytest.raises(UsageError, match="claude-code, codex") as caught:
+    with pytest.raises(UsageError, match="claude-code, cline, codex") as caught:
         load_sessions(tmp_path, format="nonsense")
     assert "\n" not in str(caught.value)
 
@@ -149,4 +150,5 @@ def test_description(tmp_path: Path) -> None:
             }
         ],
         "skipped_lines": 0,
+        "evidence": None,
     }

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.formats.decoding import DamagedJson, ListItems, RepairLog, decode_json
+from bench.formats.decoding import DamagedJson, RepairLog, decode_json
 from bench.formats.source import Source
+from bench.formats.streaming import ListItems, whole_object
 from tests.written_files import write_json
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
