@@ -31,6 +31,7 @@ from bench.scoring import (
 from bench.session_index import SessionIndex
 from bench.validity import invalid_requests
 
+UNTOUCHED_REASON = "it stopped before anything was compacted, and nothing was needed after that"
 NOT_EXERCISED_REASON = "not exercised: nothing was compacted, so nothing could be lost"
 
 
@@ -97,10 +98,12 @@ class Judge:
             "stale": found.stale.value,
             "invented": found.invented.value,
         }
-        if not is_exercised:
+        # Stopped before it ever fired, and nothing was asked after the stop: no sign of skill.
+        is_untouched = seen.stopped is not None and not accepted and kept.value == 1
+        if is_untouched or not is_exercised:
             unknown = [name for name in row if name not in ("retention_layer", "retention_basis")]
             row |= dict.fromkeys(unknown)
-            row["retention_reason"] = NOT_EXERCISED_REASON
+            row["retention_reason"] = UNTOUCHED_REASON if is_untouched else NOT_EXERCISED_REASON
         return {
             **row,
             **asdict(costs(seen, self.ceiling)),

@@ -38,12 +38,17 @@ _UNSCORED: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """One row for each cell, one for each strategy, window and model, and the verdict."""
+    """One row for each cell, one for each strategy, window and model, and the verdict.
+
+    `clusters` counts the groups of sessions that aren't independent of each other, None when no
+    session says to which it belongs.
+    """
 
     cells: tuple[dict[str, Any], ...]
     table: tuple[dict[str, Any], ...]
     verdict: Verdict
     warnings: tuple[str, ...]
+    clusters: int | None = None
 
     def document(self) -> dict[str, Any]:
         """The JSON document of `run --json`, without the name of the run."""
@@ -92,4 +97,12 @@ def results_of(run: Run) -> Results:
     }
     found = verdict(cells, canaries=run.canaries(), clusters=clusters)
     warnings = (*run.warnings(), *found.warnings)
-    return Results(cells, tuple(table(cells)), found, warnings)
+    sessions = {row["session"] for row in cells}
+    groups = {clusters.get(session, session) for session in sessions} if clusters else None
+    return Results(
+        cells,
+        tuple(table(cells, clusters=clusters)),
+        found,
+        warnings,
+        None if groups is None else len(groups),
+    )

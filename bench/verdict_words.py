@@ -111,7 +111,8 @@ def cost_sentence(cells: Sequence[CellRow], ranked: Sequence[str]) -> str:
     saved: list[str] = []
     tries: list[str] = []
     for strategy in ranked[:_NAMED_MAX]:
-        own = _exercised(cells, strategy)
+        # Sessions in which it never fired saved nothing, and that counts: as in the table.
+        own = [cell for cell in cells if cell["strategy"] == strategy]
         share = tokens_saved(own)
         if share is not None:
             amount = "fewer" if share >= 0 else "more"

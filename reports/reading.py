@@ -165,6 +165,7 @@ def about_run(run: Run, results: Results, folder: Path) -> About:
         },
         formats=formats,
         entity_table=fact_version.split("/", 1)[0],
+        clusters=results.clusters,
     )
 
 

@@ -119,13 +119,17 @@ def _add_compact(commands: Commands) -> None:
 def _add_report(commands: Commands) -> None:
     report = commands.add_parser("report", help="write reports from a stored run")
     report.add_argument("runs", nargs="+", metavar="RUN", help="a run folder")
-    report.add_argument("--to", metavar="DIR", help="where to (default: the run folder)")
+    report.add_argument(
+        "--to", metavar="DIR", help="where to (default: the run folder); several runs: side by side"
+    )
     report.add_argument(
         "--format",
         default=_REPORT_FORMATS,
         metavar="LIST",
-        help=f"of {_REPORT_FORMATS} (default: all)",
+        help=f"of {_REPORT_FORMATS} (the default), parquet, junit",
     )
+    report.add_argument("--brief", action="store_true", help="Markdown of at most 25 lines")
+    report.add_argument("--share", action="store_true", help="no excerpts, ids of sessions hashed")
     report.add_argument("--rescore", action="store_true", help="compute all scores anew first")
 
 

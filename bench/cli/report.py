@@ -1,4 +1,7 @@
-"""`compaction-bench report`: reports from stored runs, no model asked."""
+"""`compaction-bench report`: reports from stored runs, no model asked.
+
+Several runs with `--to` are set side by side, with the trend over them.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,36 @@ from bench.cli.main import EXIT_FINE
 from bench.cli.output import note
 from bench.errors import UsageError
 
-KNOWN_FORMATS = ("html", "md", "svg", "png", "csv")
-
 
 def report(arguments: argparse.Namespace) -> int:
-    """Writes the reports of every run folder named."""
+    """Writes the reports of every run folder named, or of several runs side by side."""
+    from bench.store import Run
+    from reports.write import FORMATS, write_reports
+
     formats = [word.strip() for word in arguments.format.split(",") if word.strip()]
     for word in formats:
-        if word not in KNOWN_FORMATS:
-            raise UsageError(f"--format {word}: unknown, there are: {', '.join(KNOWN_FORMATS)}")
-    if len(arguments.runs) > 1 and arguments.to is not None:
-        raise UsageError("--to: takes one run; leave it out to write into each run's own folder")
-    from bench.store import Run
-    from reports.write import write_reports
+        if word not in FORMATS:
+            raise UsageError(f"--format {word}: unknown, there are: {', '.join(FORMATS)}")
+    folders = [Path(folder) for folder in arguments.runs]
+    if arguments.rescore:
+        from bench.rescoring import rescore
 
-    for folder in map(Path, arguments.runs):
-        if arguments.rescore:
-            from bench.rescoring import rescore
-
+        for folder in folders:
             with Run.open(folder) as run:
                 note(f"{folder}: {rescore(run)} cells scored anew")
-        written = write_reports(folder, Path(arguments.to) if arguments.to else None, formats)
-        for path in written:
-            print(path)
+    target = Path(arguments.to) if arguments.to else None
+    if len(folders) > 1 and target is not None:
+        from reports.trend import write_trend
+
+        written = write_trend(folders, target)
+    else:
+        written = [
+            path
+            for folder in folders
+            for path in write_reports(
+                folder, target, formats, brief=arguments.brief, share=arguments.share
+            )
+        ]
+    for path in written:
+        print(path)
     return EXIT_FINE
