@@ -304,7 +304,7 @@ class Engine:
             foreign = "H3: the result is no projection of the history as far as it was told"
             return "rejected", foreign, (foreign,)
         # A paid try that changed nothing is one that didn't shrink: its tokens count (Z12).
-        if candidate.items == view.items and not is_paid:
+        if not is_paid and candidate.shows_the_same_as(view):
             return "nothing", "nothing changed", ()
         broken = violations(candidate, self._waived, on_the_wire=False)
         if broken:

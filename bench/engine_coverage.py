@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from bench.projection import Item, Native, Projection, Written
+from bench.projection import Kept, Native, Projection, Written
+
+_MADE = (Written, Native)
 
 
 def diagnostics_of(projection: Projection) -> dict[str, Any]:
@@ -15,21 +18,33 @@ def diagnostics_of(projection: Projection) -> dict[str, Any]:
     return {}
 
 
-def covered_items(before: Projection, after: Projection) -> tuple[Item, ...]:
-    """The items that stood before and don't stand any more."""
-    remaining = {
-        item.event.seq: item for item in after.head if not isinstance(item, Written | Native)
-    }
-    covered: list[Item] = []
-    for item in before.items:
-        if isinstance(item, Written | Native):
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many items stood before and don't stand any more, and the seqs that they stood for."""
+
+    items: int = 0
+    first_seq: int = 0
+    last_seq: int = 0
+
+
+def coverage(before: Projection, after: Projection) -> Coverage:
+    """What a compaction took away: items that are gone or changed. All zero when nothing is."""
+    remaining = {item.event.seq: item for item in after.head if not isinstance(item, _MADE)}
+    gone: list[tuple[int, int]] = []
+    for item in before.head:
+        if isinstance(item, _MADE):
             if item not in after.head:
-                covered.append(item)
+                gone.append(item.seqs)
         elif item.event.seq <= after.tail_start and remaining.get(item.event.seq) != item:
-            covered.append(item)
-    return tuple(covered)
+            gone.append(item.seqs)
+    verbatim = {seq for seq, item in remaining.items() if isinstance(item, Kept)}
+    tail = range(before.tail_start + 1, min(before.stop, after.tail_start) + 1)
+    gone += [(seq, seq) for seq in tail if seq not in verbatim]
+    if not gone:
+        return Coverage()
+    return Coverage(len(gone), min(first for first, _ in gone), max(last for _, last in gone))
 
 
 def written_count(projection: Projection) -> int:
     """How many items of the head were written by a strategy or a provider."""
-    return sum(isinstance(item, Written | Native) for item in projection.head)
+    return sum(isinstance(item, _MADE) for item in projection.head)

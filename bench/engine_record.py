@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.engine_asking import MeteredAsk
-from bench.engine_coverage import covered_items, diagnostics_of, written_count
+from bench.engine_coverage import Coverage, coverage, diagnostics_of, written_count
 from bench.observations import CompactionObservation, Outcome
 from bench.projection import Item, Projection
 from bench.strategy import Budget
@@ -70,7 +70,7 @@ def observed(
     """The observation of one try; `generation` counts the accepted summaries, this one included."""
     view, after, budget, ask = tried.view, tried.after, tried.budget, tried.ask
     diagnostics = diagnostics_of(after) if tried.is_accepted else {}
-    covered = covered_items(view, after) if tried.is_accepted else ()
+    covered = coverage(view, after) if tried.is_accepted else Coverage()
     head_before = heads.index(view)
     return CompactionObservation(
         request=tried.request,
@@ -82,9 +82,9 @@ def observed(
         reason=tried.reason,
         generation=int(diagnostics.get("generation", generation)),
         segments=int(diagnostics.get("segments", written_count(after))),
-        covered_messages=len(covered),
-        covered_first_seq=min((item.seqs[0] for item in covered), default=0),
-        covered_last_seq=max((item.seqs[1] for item in covered), default=0),
+        covered_messages=covered.items,
+        covered_first_seq=covered.first_seq,
+        covered_last_seq=covered.last_seq,
         tokens_before=true_tokens(view),
         tokens_after=true_tokens(after),
         estimate_before=budget.size_tokens,

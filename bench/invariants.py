@@ -38,17 +38,19 @@ def violations(
 def _provenance(candidate: Projection) -> Iterator[str]:
     """H3: what claims to come from the history is what the history says."""
     history, stop = candidate.history, candidate.stop
-    for item in candidate.items:
+    # The verbatim tail is the history itself.
+    for item in candidate.head:
         first, last = item.seqs
         if not 1 <= first <= last <= stop:
             yield f"H3: an item stands for events {first} to {last} of {stop}"
         elif isinstance(item, Kept):
-            if item.event != history[first - 1]:
+            told = history[first - 1]
+            if item.event is not told and item.event != told:
                 yield f"H3: event {first} isn't what the history says"
         elif isinstance(item, Shortened):
-            told, shown = history[first - 1].message, item.message
+            said, shown = history[first - 1].message, item.message
             if item.event != history[first - 1] or (
-                (told.role, told.calls, told.call_id) != (shown.role, shown.calls, shown.call_id)
+                (said.role, said.calls, said.call_id) != (shown.role, shown.calls, shown.call_id)
             ):
                 yield f"H3: shortened event {first} changed more than its text"
         elif isinstance(item, Written) and item.message.role == "tool":
@@ -60,12 +62,14 @@ def _provenance(candidate: Projection) -> Iterator[str]:
 def _order(candidate: Projection) -> Iterator[str]:
     """Events stand at most once and in the order in which they were told."""
     seen = 0
-    for item in candidate.items:
+    for item in candidate.head:
         if isinstance(item, (Written, Native)):
             continue
         if item.event.seq <= seen:
             yield f"H5: event {item.event.seq} stands behind event {seen}"
         seen = max(seen, item.event.seq)
+    for seq in range(candidate.tail_start + 1, min(candidate.stop, seen) + 1):
+        yield f"H5: event {seq} stands behind event {seen}"
 
 
 def _whole_groups(candidate: Projection) -> Iterator[str]:
@@ -113,7 +117,8 @@ def _continues(candidate: Projection, last_seq: int, group_start: int) -> bool:
 
 def _pinned(candidate: Projection) -> Iterator[str]:
     """H4: leading system messages stand first, the current request stands verbatim."""
-    head = candidate.items[: candidate.leading_system]
+    count = candidate.leading_system
+    head = candidate.head if count <= len(candidate.head) else candidate.items[:count]
     for position in range(candidate.leading_system):
         if position >= len(head) or not _is_verbatim(head[position], position + 1):
             yield f"H4: leading system message {position + 1} isn't at its place verbatim"

@@ -161,6 +161,11 @@ class Projection:
             Kept(event) for event in self.history.events(self.tail_start, self.stop)
         )
 
+    def shows_the_same_as(self, other: Projection) -> bool:
+        """True when both have equal items; most are told apart by their number."""
+        sizes = [len(each.head) + each.stop - each.tail_start for each in (self, other)]
+        return sizes[0] == sizes[1] and self.items == other.items
+
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of all items, in order."""

@@ -11,12 +11,19 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from json.encoder import encode_basestring as _quoted
 
 from bench.events import Message, ToolCall, ToolDefinition
 from bench.strategy import Estimator
-from strategies.layered.encoding import compact_json, is_blank, quoted, to_json, tokens, units
-from strategies.layered.source import call_json, raw_json
+from strategies.layered.encoding import (
+    compact_json,
+    is_blank,
+    quoted,
+    to_json,
+    tokens,
+    units,
+    utf8,
+)
+from strategies.layered.source import call_json, message_json, raw_json
 
 ATTACHMENT_UNITS = 4_096
 MESSAGES_REMEMBERED = 8_192
@@ -24,14 +31,19 @@ EMPTY_REQUEST = '{"messages":[],"tools":null}'
 # Every message is counted with a comma, so the envelope is one comma short of an empty request.
 ENVELOPE_UNITS = len(EMPTY_REQUEST) - 1
 
-_TWO_UNITS_MORE = ("\u2028", "\u2029")
-_FIVE_UNITS_MORE = ("<", ">", "&")
+# Escaped in JSON: these by one sign more, those by five more, and two separators by two units more.
+_ONE_MORE = b'"\\\b\f\n\r\t'
+_FIVE_MORE = b"<>&" + bytes(code for code in range(0x20) if code not in _ONE_MORE)
+_TWO_MORE = ("\u2028", "\u2029")
 
 
 def quoted_units(text: str) -> int:
-    """The units of a text as a JSON string, without building the escaped text twice."""
-    plain = units(_quoted(text)) + 5 * sum(map(text.count, _FIVE_UNITS_MORE))
-    return plain if text.isascii() else plain + 2 * sum(map(text.count, _TWO_UNITS_MORE))
+    """The units of a text as a JSON string, without building the escaped text."""
+    data = utf8(text)
+    escaped = len(data) - len(data.translate(None, _ONE_MORE))
+    escaped += 5 * (len(data) - len(data.translate(None, _FIVE_MORE)))
+    total = len('""') + units(text) + escaped
+    return total if text.isascii() else total + 2 * sum(map(text.count, _TWO_MORE))
 
 
 def is_dropped(message: Message) -> bool:
@@ -70,7 +82,11 @@ def visible_units(message: Message) -> int:
     """The units of a message's JSON and a comma; none when it is dropped."""
     if is_dropped(message):
         return 0
-    total = len('{"role":},') + quoted_units(message.role)
+    if not (message.reasoning or message.attachments):
+        # Nothing is hidden, so it is the text that the digest needs too.
+        shown = units(message_json(message)) + len(",")
+        return shown if message.text else shown - len(',"content":""')
+    total = len('{"role":"",') + len(message.role) + len("}")
     if message.text:
         total += len(',"content":') + quoted_units(message.text)
     if message.calls:
