@@ -8,7 +8,7 @@ files are left out.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from os import walk
@@ -47,6 +47,15 @@ class Loaded:
     rejected: tuple[Rejected, ...] = ()
     evidence: Mapping[str, str] = field(default_factory=dict)
     """What in a file, by its path, showed its format; the option where that named it."""
+
+    def extended(self, found: Iterable[Session | Rejected]) -> Loaded:
+        """These and further ones."""
+        more = list(found)
+        return replace(
+            self,
+            sessions=(*self.sessions, *(one for one in more if isinstance(one, Session))),
+            rejected=(*self.rejected, *(one for one in more if isinstance(one, Rejected))),
+        )
 
 
 def load_sessions(paths: str | Path | Sequence[str | Path], *, format: str | None = None) -> Loaded:

@@ -11,7 +11,13 @@ from pathlib import Path
 
 from bench.cli.main import EXIT_INTERRUPTED
 from bench.cli.output import harmless, note, print_json
-from bench.corpus import corpus_folder, corpus_names
+from bench.corpus import (
+    DATASET_PREFIX,
+    ROWS_MAX,
+    corpus_folder,
+    corpus_names,
+    rows_of_dataset,
+)
 from bench.errors import UsageError
 from bench.events import Session
 from bench.facts_file import facts_beside
@@ -169,9 +175,14 @@ def _fill_from_config(arguments: argparse.Namespace) -> None:
 def _load(arguments: argparse.Namespace) -> Loaded:
     """The sessions to run. Raises UsageError when there are none."""
     names = arguments.sessions or [DEFAULT_CORPUS]
-    paths = [_path_of(name) for name in names]
+    paths = [_path_of(name) for name in names if not name.startswith(DATASET_PREFIX)]
     _progress_line("reading sessions")
     loaded = load_sessions(paths, format=arguments.format)
+    # A sample is drawn from ten times as many rows, never from a whole stream.
+    rows_max = max(ROWS_MAX, 10 * (arguments.sample or 0))
+    for name in names:
+        if name.startswith(DATASET_PREFIX):
+            loaded = loaded.extended(rows_of_dataset(name, limit=rows_max))
     chosen: tuple[Session, ...] = loaded.sessions
     if not chosen:
         reasons = "; ".join(f"{one.path}: {one.reason}" for one in loaded.rejected[:3])
@@ -234,6 +245,8 @@ def _said_of_recordings(sessions: Sequence[Session], options: RunOptions) -> lis
 
 def _might_be_a_session(path: Path) -> bool:
     companions = ("facts.jsonl", "distractors.jsonl")
+    if str(path).startswith(DATASET_PREFIX):
+        return True
     return path.suffix in _SESSION_SUFFIXES and path.name not in companions
 
 

@@ -348,3 +348,15 @@ def _decoded_line(raw: bytes, log: RepairLog, where: str) -> Any:
         if value is not None:
             return value
     return decode_json(raw, log, where)
+
+
+class RecordSource(Source):
+    """One record that is in memory already, as if it were the one object of a file."""
+
+    def __init__(self, path: Path, record: Record) -> None:
+        self._given = record
+        super().__init__(path)
+
+    def _take_sample(self) -> Sample:
+        self._object = self._given
+        return Sample(self.path, (self._given,), "object")
