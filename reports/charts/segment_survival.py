@@ -35,6 +35,7 @@ def draw(rows: Sequence[Mapping[str, Any]], chance: float) -> Figure:
     for place, axes in zip(places, panels, strict=True):
         _panel(axes, [row for row in known if row["place"] == place], strategies, chance)
         axes.set_title(_PANEL_TITLES[place])
+    style.direction_note(panels[-1], "bands: 95% over sessions")
     panels[0].set_ylabel("of the first summary, still in one")
     style.percent_axis(panels[0].yaxis)
     handles, names = panels[0].get_legend_handles_labels()

@@ -114,20 +114,20 @@ def markdown(rounds: dict[str, list[Studied]], options: Options) -> str:
     """Everything that was found, as tables."""
     lines = [
         f"Under lossy({options.p:g}), {options.cuts} forced compactions, {options.seeds} seeds; "
-        f"segments of at most {options.summary_tokens_max:,} tokens; equal: {options.equal} tokens.",
+        f"at most {options.summary_tokens_max:,} tokens a segment; equal: tokens {options.equal}.",
         "",
         "Shares are sums over sessions with 95% intervals over them; differences are means over "
         "sessions, their p isn't adjusted for the number of generations. Rewrites count how often "
         "the first span had been written down by then.",
     ]
     for place, studied in rounds.items():
-        lines += ["", f"## Points: {place}", "", *_totals(studied)]
+        lines += ["", f"## Points: {place}", "", *_totals(studied, options.equal)]
         for cohort in COHORTS:
             lines += ["", f"### Cohort: {cohort}", "", *_table(studied, cohort, place)]
     return "\n".join(lines) + "\n"
 
 
-def _totals(studied: Sequence[Studied]) -> list[str]:
+def _totals(studied: Sequence[Studied], equal: str) -> list[str]:
     lines = [
         "| arm | summary tokens written | summary tokens shown, mean | cap, median | sessions "
         "within 2% | rewrites of the first span at the end |",
@@ -139,7 +139,7 @@ def _totals(studied: Sequence[Studied]) -> list[str]:
         shown = [generation.shown_tokens for run in runs for generation in run]
         caps = sorted(one.ran[arm].cap for one in studied)
         close = sum(
-            abs(one.ran[arm].output_tokens / one.ran[LAYERED].output_tokens - 1) <= TOLERANCE
+            abs(one.ran[arm].spent(equal) / one.ran[LAYERED].spent(equal) - 1) <= TOLERANCE
             for one in studied
         )
         rewrites = math.fsum(run[-1].rewrites for run in runs) / len(runs)
