@@ -30,6 +30,7 @@ from bench.scoring_recoverable import (
     sha256_of,
 )
 from bench.tokens import count
+from bench.verdict_table import table
 from strategies.layered import Layered, bounding, history_read
 from strategies.layered.source import SourceMessage
 from tests.builders import session as built
@@ -252,6 +253,20 @@ def test_layered_leaves_a_way_back_and_the_row_says_so() -> None:
     assert row["tokens_recovery"] == recovery_tokens(session, facts, seen) > 0
     sent = sum(request.tokens for request in seen.requests if request.is_served)
     assert row["tokens_sent"] == sent + seen.summariser_tokens
+
+
+def test_tables_give_shares_as_means_and_tokens_as_sums() -> None:
+    cells = [
+        {"strategy": "s", "window": 9, "model": "m", "session": session, **figures}
+        for session, figures in (
+            ("a", {"recoverable": 0.5, "retention_recoverable": 0.8, "tokens_recovery": 30}),
+            ("b", {"recoverable": None, "retention_recoverable": 0.4, "tokens_recovery": 12}),
+        )
+    ]
+    (row,) = table(cells)
+    assert row["recoverable"] == 0.5
+    assert row["retention_recoverable"] == pytest.approx(0.6)
+    assert row["tokens_recovery"] == 42
 
 
 def test_compact_json_reports_the_tokens_of_recovery(
