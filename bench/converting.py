@@ -35,6 +35,7 @@ from bench.events import (
 )
 from bench.formats.content import as_json
 from bench.formats.own import session_to_bytes
+from bench.loading import load_sessions
 
 TARGETS: tuple[str, ...] = ("openai", "anthropic", "responses", "own")
 NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
@@ -73,10 +74,14 @@ _ABILITIES: dict[str, _Abilities] = {
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A session as a target carries it, and a sentence for each kind of thing that it can't."""
+    """A session as a target carries it, and a sentence for each kind of thing that it can't.
+
+    `has_same_places` tells that every event has the seq that it had.
+    """
 
     session: Session
     losses: tuple[str, ...] = ()
+    has_same_places: bool = True
 
 
 def carried(session: Session, target: str) -> Carried:
@@ -88,7 +93,8 @@ def carried(session: Session, target: str) -> Carried:
         return Carried(session)
     carrier = _Carrier(_ABILITIES[target])
     found = carrier.session(session)
-    return Carried(found, carrier.sentences())
+    has_same_places = len(found.events) == len(session.events)
+    return Carried(found, carrier.sentences(), has_same_places)
 
 
 def converted(carried_session: Session, target: str) -> bytes:
@@ -116,6 +122,12 @@ def is_same(written: Session, loaded: Session) -> bool:
     rules of their own, aren't compared.
     """
     return _comparable(written) == _comparable(loaded)
+
+
+def loads_back(written: Session, path: Path) -> bool:
+    """Whether the file, recognised by its content, gives just the session that was written."""
+    loaded = load_sessions(path)
+    return len(loaded.sessions) == 1 and is_same(written, loaded.sessions[0])
 
 
 def write_converted(session: Session, target: str, folder: Path, name: str) -> Path:

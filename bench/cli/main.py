@@ -21,6 +21,7 @@ EXIT_NO_VERDICT = 3
 EXIT_INTERRUPTED = 130
 
 _WIRE_FORMATS = ("openai", "anthropic", "responses", "gemini")
+_CONVERTED_TO = ("openai", "anthropic", "responses", "own")
 _REPORT_FORMATS = "html,md,svg,png,csv"
 
 
@@ -142,6 +143,7 @@ def _add_sessions(commands: Commands) -> None:
     inspect.add_argument("paths", nargs="+", metavar="PATH")
     inspect.add_argument("--format", metavar="FORMAT")
     inspect.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    _add_session_checks(actions)
     generate = actions.add_parser("generate", help="write a synthetic corpus with its facts")
     generate.add_argument("--out", required=True, metavar="DIR")
     generate.add_argument("--sessions", type=int, default=6, metavar="N")
@@ -150,6 +152,25 @@ def _add_sessions(commands: Commands) -> None:
     generate.add_argument("--kind", action="append", metavar="KIND", help="default: all in turn")
     generate.add_argument("--language", action="append", choices=("en", "zh"))
     generate.add_argument("--corpus", metavar="NAME", help="write a bundled corpus anew")
+
+
+def _add_session_checks(actions: Commands) -> None:
+    validate = actions.add_parser(
+        "validate", help="exit 1 where calls, results, content or lines aren't as they should be"
+    )
+    convert = actions.add_parser("convert", help="write sessions in the shape of an API")
+    annotate = actions.add_parser("annotate", help="draft facts of sessions for people to edit")
+    for action in (validate, convert, annotate):
+        action.add_argument("paths", nargs="+", metavar="PATH")
+        action.add_argument("--format", metavar="FORMAT")
+    convert.add_argument("--to", required=True, choices=_CONVERTED_TO)
+    convert.add_argument("--out", required=True, metavar="DIR", help="a new or empty folder")
+    annotate.add_argument("--out", required=True, metavar="facts.jsonl", help="a new file")
+    annotate.add_argument(
+        "--facts-max", type=int, default=40, metavar="N", help="of each session (default 40)"
+    )
+    for action in (validate, convert):
+        action.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def _add_strategies(commands: Commands) -> None:
