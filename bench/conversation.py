@@ -229,7 +229,7 @@ class Conversation:
         """Read everything anew, verified, as after a restart."""
         self._is_unsure = True
         stored = self._store.read(self.session_id, self._provider.route, self._check)
-        self.refusals += stored.refusals
+        self._take_refusals(stored)
         self._take_log(stored.log)
         self._current_id = stored.current_id
         self._used_id = stored.record.id if stored.record is not None else ""
@@ -241,6 +241,13 @@ class Conversation:
         self._is_unsure = False
 
     # Inside
+
+    def _take_refusals(self, stored: Stored) -> None:
+        """What was refused is said each time, and kept for the record once."""
+        new = [each for each in stored.refusals if each not in self.refusals]
+        self.refusals += stored.refusals
+        if not stored.is_noted:
+            self._unsaved += [asdict(each) for each in new]
 
     def _take_log(self, log: Log) -> None:
         self._history = History(log.events)

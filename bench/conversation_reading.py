@@ -53,7 +53,8 @@ class Stored:
 
     `record` is the newest compaction that can be used on the route asked for, `current` the one
     that a new one must name as its predecessor: they differ when a sound one can't be used here
-    (`RecordCheck.hindrance`). `state` and `boundary` are None where there are none.
+    (`RecordCheck.hindrance`). `state` and `boundary` are None where there are none. `is_noted` is
+    true when the refusals are among the diagnostics already.
     """
 
     log: Log
@@ -62,6 +63,7 @@ class Stored:
     state: State | None
     boundary: AcceptedBoundary | None
     refusals: tuple[Refusal, ...]
+    is_noted: bool = False
 
     @property
     def current_id(self) -> str:

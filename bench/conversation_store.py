@@ -227,7 +227,7 @@ class ConversationStore:
             # What was refused is refused again next time; reading doesn't need the row put right.
             unrepaired = Refusal("projection", "not_repaired", str(error))
             return replace(stored, refusals=(*stored.refusals, unrepaired))
-        return stored
+        return replace(stored, is_noted=True)
 
     # Inside
 

@@ -42,7 +42,8 @@ from tests.faulty_sqlite import FaultyConnection, connect_with, faulty
 from tests.layered_parts import summary
 
 ROUTES = ("one/small", "two/small")
-STATEMENTS_MAX = 14
+# How many statements an operation makes, roughly: more would be crashes that never happen.
+STATEMENTS = {"append": 5, "rewind": 8, "refresh": 6, "compact": 10, "request": 14}
 NAMES = st.sampled_from(("A", "B"))
 
 SEEN: Counter[str] = Counter()
@@ -215,8 +216,8 @@ class ConversationMachine(RuleBasedStateMachine):
 
     @rule(
         name=NAMES,
-        what=st.sampled_from(("request", "compact", "append", "rewind", "refresh")),
-        fails_at=st.integers(1, STATEMENTS_MAX),
+        what=st.sampled_from(sorted(STATEMENTS)),
+        share=st.floats(0, 1),
         is_lasting=st.booleans(),
         is_after=st.booleans(),
         is_restarted=st.booleans(),
@@ -225,7 +226,7 @@ class ConversationMachine(RuleBasedStateMachine):
         self,
         name: str,
         what: str,
-        fails_at: int,
+        share: float,
         is_lasting: bool,
         is_after: bool,
         is_restarted: bool,
@@ -246,6 +247,7 @@ class ConversationMachine(RuleBasedStateMachine):
         elif what == "rewind":
             new = old[:2]
         kind = self.kinds[name]
+        fails_at = 1 + round(share * (STATEMENTS[what] - 1))
         kind.statements, kind.fails_at = 0, fails_at
         kind.is_lasting, kind.is_after = is_lasting, is_after
         with suppress(ConversationError):
@@ -327,10 +329,10 @@ class ConversationMachine(RuleBasedStateMachine):
     def lineage_is_intact(self) -> None:
         """Each completion names the one it replaced, of the time since the last rewind."""
         ids: set[str] = {""}
-        last = ""
+        last = last_checkpoint = ""
         for _, _, kind, _, text in self.log:
             if kind == "rewind":
-                ids, last = {""}, ""
+                ids, last, last_checkpoint = {""}, "", ""
             if kind == "compaction_completed":
                 try:
                     record = json.loads(text)
@@ -340,6 +342,11 @@ class ConversationMachine(RuleBasedStateMachine):
                 assert record["previous_id"] == last or self.is_damaged or self._has_refused()
                 last = record["id"]
                 ids.add(last)
+                checkpoint = record["memory"]["checkpoint"]
+                if not (self.is_native or self.is_damaged or self._has_refused()):
+                    # The strategy's own lineage says the same.
+                    assert checkpoint.get("previous_checkpoint_id", "") == last_checkpoint
+                last_checkpoint = checkpoint["checkpoint_id"]
 
     def _has_refused(self) -> bool:
         """Whether a completion was ever refused, so that the next one names an older one."""

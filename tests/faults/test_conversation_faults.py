@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -225,15 +226,39 @@ def test_a_row_that_cannot_be_put_right_does_no_harm(
             return
 
 
-def test_in_memory_a_fault_loses_nothing() -> None:
-    for is_after in (False, True):
-        for fails_at in range(1, STATEMENTS_MAX):
-            kind = faulty(is_after=is_after)
-            is_over = _in_memory(kind, fails_at)
-            if is_over:
-                break
-        else:
-            raise AssertionError("there is no end to the statements")
+@pytest.mark.parametrize("name", ["append", "request", "rewind"])
+def test_who_fails_for_good_keeps_nobody_else_waiting(
+    filled: Path, tmp_path: Path, name: str
+) -> None:
+    """Even the way back fails; the lock is given up all the same."""
+    for path, fails_at in attempts(filled, tmp_path):
+        kind = faulty(is_lasting=True)
+        with opened(path, connect=connect_with(kind)) as conversation:
+            kind.statements, kind.fails_at = 0, fails_at
+            with suppress(ConversationError):
+                OPERATIONS[name](conversation)
+            if kind.statements < fails_at:
+                return
+            with opened(path, connect=without_waiting) as other:
+                tell(other, "assistant: I can")
+                expected = other.events
+            kind.fails_at = 0
+            conversation.refresh()
+            assert conversation.events == expected
+
+
+def without_waiting(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=0, isolation_level=None)
+
+
+@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "for good"])
+def test_in_memory_a_fault_loses_nothing(is_lasting: bool, is_after: bool) -> None:
+    for fails_at in range(1, STATEMENTS_MAX):
+        kind = faulty(is_lasting=is_lasting, is_after=is_after)
+        if _in_memory(kind, fails_at):
+            return
+    raise AssertionError("there is no end to the statements")
 
 
 def _in_memory(kind: type[FaultyConnection], fails_at: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 
 from bench.conversation import Conversation
 from bench.conversation_records import ConversationError, Refusal, StaleWrite
+from bench.conversation_store import ConversationStore
 from bench.events import Event, Message, Session
 from bench.history import History
 from bench.models import OfflineModel
@@ -365,6 +367,31 @@ def test_f4_3_of_two_compactors_one_wins_and_the_other_is_told(tmp_path: Path) -
         third.close()
 
 
+def test_f4_3_of_many_at_the_same_moment_one_wins(tmp_path: Path) -> None:
+    for round_ in range(6):
+        path = tmp_path / f"{round_}.sqlite"
+        with opened(path) as conversation:
+            tell(conversation, *OPENING, *steps(0, 12))
+        outcomes: list[str] = []
+        barrier = threading.Barrier(3)
+
+        def compact(path: Path, barrier: threading.Barrier, outcomes: list[str]) -> None:
+            with opened(path) as conversation:
+                barrier.wait()
+                conversation.compact()
+                outcomes += [each.outcome for each in conversation.compactions]
+
+        threads = [
+            threading.Thread(target=compact, args=(path, barrier, outcomes)) for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(outcomes) == ["accepted", "rejected", "rejected"]
+        assert sum(row[2] == "compaction_completed" for row in rows(path)) == 1
+
+
 def test_who_tells_late_is_stale_by_name_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     with opened(path) as first, opened(path) as second:
@@ -396,6 +423,40 @@ def test_a_rewind_meanwhile_makes_a_compaction_stale(tmp_path: Path) -> None:
         tell(first, "user: other")
         second.refresh()
         assert second.events == first.events
+
+
+def test_what_an_outdated_conversation_saves_harms_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    with opened(path) as first, opened(path, RoutedProvider("two/large", 9_000)) as second:
+        tell(first, *OPENING, *steps(0, 12))
+        second.refresh()
+        first.request()
+        states = rows(path, "states")
+        # A state that goes with no checkpoint says nothing about the one that stands.
+        assert second.request().refusal is None
+        assert rows(path, "states") == states
+        assert [row[1] for row in rows(path, "boundaries")] == ["one/small", "two/large"]
+        first.rewind(3)
+        assert [row[2] for row in rows(path, "boundaries")] == [3, 3]
+        # What was accepted of a history that was taken back isn't noted any more.
+        second.request()
+        assert [row[2] for row in rows(path, "boundaries")] == [3, 3]
+        assert rows(path, "states") == []
+        assert second.refusals[-1].failure == "not_saved"
+        assert "it was rewound meanwhile" in second.refusals[-1].text
+
+
+def test_many_conversations_live_in_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    with compacted(path) as first, opened(path, session="other") as second:
+        before = shown(first.projection)
+        tell(second, "user: hello")
+        second.rewind(0)
+        assert second.events == ()
+        first.refresh()
+        assert shown(first.projection) == before
+    with ConversationStore(path) as store:
+        assert store.sessions() == (SESSION, "other")
 
 
 # The promises, whatever happens
