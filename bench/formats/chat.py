@@ -96,7 +96,7 @@ def _add_openai_fields(builder: SessionBuilder, draft: Draft, message: Mapping[s
             continue
         inner = call.get("function") or call.get("custom") or call
         if not isinstance(inner, dict):
-            inner = {"name": inner}
+            inner = {**call, "name": inner}
         arguments = inner.get("arguments", inner.get("input", inner.get("args")))
         builder.add_call(draft, call.get("id"), inner.get("name"), arguments)
     legacy = message.get("function_call")

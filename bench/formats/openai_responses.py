@@ -34,6 +34,8 @@ _ITEM_TYPES = CALL_TYPES | RESULT_TYPES | COMPACTION_TYPES | {"reasoning"}
 def detect(sample: Sample) -> str | None:
     """A list of items under `input` or `output`, or items of types that only this API has."""
     for record in sample.records:
+        if _is_lone_item(record):
+            continue
         request, response = _request(record), _response(record)
         if response is not None and response.get("object") == "response":
             return "an object of type 'response'"
@@ -58,6 +60,11 @@ def _is_item(value: Any) -> bool:
     return kind in _ITEM_TYPES and bool(
         value.keys() & {"call_id", "summary", "action", "encrypted_content", "arguments"}
     )
+
+
+def _is_lone_item(record: Mapping[str, Any]) -> bool:
+    # Some items have an input or an output of their own.
+    return "role" in record or kind_of(record) in _ITEM_TYPES
 
 
 def _has_items(value: Any) -> bool:
@@ -87,7 +94,7 @@ def read(source: Source) -> Iterator[Session]:
     conversation = _Conversation(source)
     for number, record in source.records():
         request, response = _request(record), _response(record)
-        if "input" not in request and response is None:
+        if _is_lone_item(record) or ("input" not in request and response is None):
             conversation.item(record, source.where(number))
             continue
         shown = request.get("input")
