@@ -32,11 +32,11 @@ _RUN_CHARACTERS_MAX = 20_000
 _LONG_RUN = re.compile(rf"(?<!\s)\s{{{_RUN_CHARACTERS_MAX},}}|(?<!\S)\S{{{_RUN_CHARACTERS_MAX},}}")
 
 # Long texts are mostly transcripts, whose parts have been counted before: "[user]" and a text,
-# "[tool call]", a name and arguments.
+# "[tool call]", a name and arguments; or rows of earlier summaries between tags.
 _TRANSCRIPT_CHARACTERS_MIN = 4_000
 _ROLE_LABEL = r"\[(?:system|user|assistant|tool)(?: [^\]\n]{1,40})?\]"
-_LABEL = re.compile(rf"{_ROLE_LABEL}(?:\n| [^\s]{{1,80}} )")
-_BEFORE_LABEL = re.compile(rf"\n(?={_ROLE_LABEL}[\n ])")
+_LABEL = re.compile(r"\[[^\]\n]{1,60}\]\n|\[[^\]\n]{1,40}\] [^\s]{1,80} |<segment [^>\n]{1,80}>\n")
+_BEFORE_LABEL = re.compile(rf"\n(?={_ROLE_LABEL}[\n ]|<segment |</segment>)")
 _PART_CHARACTERS_MIN = 200
 _EDGE_CHARACTERS = 80
 _EDGES_REMEMBERED = 4_096
@@ -135,7 +135,7 @@ def _encoded(text: str) -> int:
 
 
 def _parts(text: str) -> list[str]:
-    """The text, cut behind the line breaks before role labels: there the tokenizer starts anew."""
+    """The text, cut behind the line breaks before labels: there the tokenizer starts anew."""
     parts = _BEFORE_LABEL.split(text)
     return [*(part + "\n" for part in parts[:-1]), parts[-1]]
 

@@ -21,7 +21,7 @@ SUMMARY_FRACTION = 0.15
 SUMMARY_TOKENS_MIN = 200
 SHORTER_FRACTION = 0.5
 # Of a long tool result the beginning and the end are read, as in a hurry.
-TOOL_CHARACTERS_MAX = 1_200
+TOOL_CHARACTERS_MAX = 320
 
 _SPEAKER_SALIENCE: dict[Speaker, float] = {
     "user": 3.0,
@@ -48,7 +48,9 @@ class OfflineModel:
         """A summary of the material of these messages, in the form that their prompt asks for."""
         del seed
         request = read_request(messages)
-        units = read_units(request.material, tool_characters_max=TOOL_CHARACTERS_MAX)
+        units = read_units(
+            request.material, tool_characters_max=TOOL_CHARACTERS_MAX, is_hurried=True
+        )
         return write_summary(
             request.outline,
             units,

@@ -59,6 +59,7 @@ _SPEAKERS: dict[str, Speaker] = {
     "summary": "summary",
     "摘要": "summary",
 }
+_LABEL_CHARACTERS_MAX = 200
 _ARGUMENT_CHARACTERS_MAX = 4_000
 
 
@@ -68,10 +69,16 @@ def label_starts(text: str, count: int) -> list[int]:
 
 
 def _labels(text: str) -> Iterator[re.Match[str]]:
-    firsts = [(match.start(), style) for style in _STYLES if (match := style.search(text))]
-    if firsts:
-        _, style = min(firsts, key=lambda first: first[0])
-        yield from style.finditer(text)
+    first = stop = len(text)
+    chosen: re.Pattern[str] | None = None
+    for style in _STYLES:
+        # Only a label before the first one of another style would matter.
+        match = style.search(text, 0, stop)
+        if match is not None and match.start() < first:
+            first, chosen = match.start(), style
+            stop = min(len(text), first + _LABEL_CHARACTERS_MAX)
+    if chosen is not None:
+        yield from chosen.finditer(text)
 
 
 def pieces_of_message(message: Message, *, may_be_transcript: bool) -> Iterator[Piece]:

@@ -80,7 +80,7 @@ def write_summary(
     sections = _placed(outline, units)
     empty = _render(outline, {}, units)
     budget = min(tokens_wanted, output_tokens_max - (0 if is_prose else count(empty)))
-    ranked = sorted(units, key=lambda unit: (-salience[unit.order], unit.order))
+    ranked = sorted(units, key=lambda unit: -salience[unit.order])
     chosen = _chosen(outline, ranked, sections, salience, budget, is_balanced)
     while True:
         text = _render(outline, _by_section(chosen), units)

@@ -43,7 +43,9 @@ def test_transcript_of_texts_counted_before_is_counted_exactly(seed: int) -> Non
     texts = ["".join(chance.choices(_SCRAPS, k=chance.randint(1, 120))) for _ in range(25)]
     for text in texts:
         assert count(text) == len(encoding().encode_ordinary(text))
-    labels = chance.choices(["[user]\n", "[tool call] read_file ", "<x>\n", ""], k=len(texts))
+    labels = chance.choices(
+        ["[user]\n", "[tool call] read_file ", '<segment index="1">\n', "<x>\n", ""], k=len(texts)
+    )
     parts = [label + text for label, text in zip(labels, texts, strict=True)]
     transcript = chance.choice(["\n\n", "\n"]).join(parts)
     assert count(transcript) == len(encoding().encode_ordinary(transcript))
