@@ -95,7 +95,10 @@ def _subject(line: str, value: str) -> str:
 
 
 def _words(text: str) -> Sequence[str]:
-    return [word for word in text.split() if any(character.isalpha() for character in word)]
+    """The words of a text, without the marks and numbers of a list before them."""
+    words = [word for word in text.split() if any(character.isalnum() for character in word)]
+    first = next((i for i, word in enumerate(words) if any(map(str.isalpha, word))), len(words))
+    return words[first:]
 
 
 def _question(kind: str, subject: str) -> str:
