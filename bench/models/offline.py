@@ -21,7 +21,7 @@ SUMMARY_FRACTION = 0.15
 SUMMARY_TOKENS_MIN = 200
 SHORTER_FRACTION = 0.5
 # Of a long tool result the beginning and the end are read, as in a hurry.
-TOOL_CHARACTERS_MAX = 320
+TOOL_CHARACTERS_MAX = 200
 
 _SPEAKER_SALIENCE: dict[Speaker, float] = {
     "user": 3.0,
