@@ -1,6 +1,8 @@
 """Damaged files: never a traceback, and nothing is lost in silence."""
 
 import json
+import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +155,160 @@ SWE = [
         "history": [USER, {"role": "tool", "tool_call_ids": ["a"], "content": ""}],
     },
 ]
+RESPONSES = [
+    {
+        "request": {"input": [{"role": "user", "content": "Go."}], "instructions": "Be exact."},
+        "response": {
+            "object": "response",
+            "output": [
+                {"type": "reasoning", "summary": [{"type": "summary_text", "text": "s"}]},
+                {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "a", "output": "x"},
+                {"type": "compaction", "encrypted_content": "e"},
+            ],
+            "usage": {"input_tokens": 3, "input_tokens_details": {"cached_tokens": 1}},
+        },
+    }
+]
+OPENHANDS = [
+    {
+        "instance_id": "o",
+        "history": [
+            {"id": 0, "source": "user", "action": "message", "args": {"content": "Go."}},
+            {
+                "id": 1,
+                "source": "agent",
+                "action": "run",
+                "args": {"command": "ls"},
+                "tool_call_metadata": {
+                    "tool_call_id": "a",
+                    "function_name": "f",
+                    "model_response": {
+                        "id": "r",
+                        "choices": [{"message": {"content": "c", "tool_calls": [{"id": "a"}]}}],
+                        "usage": {"prompt_tokens": 2},
+                    },
+                },
+            },
+            {"id": 2, "observation": "run", "cause": 1, "content": "x", "extras": {}},
+            {
+                "id": 3,
+                "action": "condensation",
+                "source": "agent",
+                "args": {"forgotten_event_ids": [1], "summary": "s"},
+            },
+            {"id": 4, "observation": "recall", "content": "", "extras": {"repo_instructions": "t"}},
+        ],
+    }
+]
+INSPECT = [
+    {
+        "eval": {"task": "t"},
+        "samples": [
+            {
+                "id": 1,
+                "epoch": 1,
+                "target": "",
+                "messages": [
+                    USER,
+                    {"id": "m", "role": "assistant", "content": "attachment://a"},
+                ],
+                "attachments": {"a": "Gone."},
+                "events": [
+                    {
+                        "event": "model",
+                        "tools": [{"name": "f"}],
+                        "output": {
+                            "choices": [{"message": {"id": "m"}}],
+                            "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+                        },
+                    }
+                ],
+            }
+        ],
+    }
+]
+OPENCODE = [
+    {
+        "info": {"id": "s", "projectID": "p", "directory": "/w"},
+        "messages": [
+            {
+                "info": {"id": "1", "role": "user", "time": {"created": 1}},
+                "parts": [{"type": "text", "text": "Go."}, {"type": "compaction", "auto": True}],
+            },
+            {
+                "info": {"id": "2", "role": "assistant", "tokens": {"input": 1, "cache": {}}},
+                "parts": [
+                    {"type": "tool", "callID": "a", "tool": "f", "state": {"output": "x"}},
+                    {"type": "file", "mime": "image/png", "url": "data:image/png;base64,aa"},
+                ],
+            },
+        ],
+    }
+]
+CLINE = [
+    {**USER, "ts": 1, "condenseParent": "k"},
+    {"role": "user", "content": "s", "isSummary": True, "condenseId": "k"},
+    REPLY,
+]
+GOOSE = [
+    {"working_dir": "/w", "description": "d"},
+    {"role": "user", "created": 1, "content": [{"type": "text", "text": "Go."}]},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "toolRequest", "id": "a", "toolCall": {"value": {"name": "f"}}},
+            {"type": "toolResponse", "id": "a", "toolResult": {"value": [{"type": "text"}]}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [{"type": "text", "text": "s"}],
+        "metadata": {"userVisible": False, "agentVisible": True},
+    },
+]
+ATIF = [
+    {
+        "schema_version": "1",
+        "session_id": "t",
+        "agent": {"tool_definitions": []},
+        "steps": [
+            {"source": "user", "message": "Go."},
+            {
+                "source": "agent",
+                "message": "m",
+                "tool_calls": [{"tool_call_id": "a", "function_name": "f", "arguments": {}}],
+                "observation": {"results": [{"source_call_id": "a", "content": "x"}]},
+                "metrics": {"prompt_tokens": 1},
+            },
+        ],
+        "continued_trajectory_ref": "t2.json",
+    }
+]
+LANGCHAIN = [
+    {"type": "human", "data": {"content": "Go."}},
+    {
+        "lc": 1,
+        "id": ["langchain", "AIMessage"],
+        "kwargs": {
+            "content": "c",
+            "tool_calls": [{"id": "a", "name": "f", "args": {}}],
+            "usage_metadata": {"input_tokens": 1, "input_token_details": {"cache_read": 0}},
+        },
+    },
+]
+NEW = {
+    "responses": RESPONSES,
+    "openhands": OPENHANDS,
+    "inspect": INSPECT,
+    "opencode": OPENCODE,
+    "cline": CLINE,
+    "goose": GOOSE,
+    "atif": ATIF,
+    "langchain": LANGCHAIN,
+}
 FILES = {
+    **{name: "\n".join(map(json.dumps, records)).encode() for name, records in NEW.items()},
     "pi": "\n".join(map(json.dumps, PI)).encode(),
     "gemini": json.dumps(GEMINI[0], indent=1).encode(),
     "swe": json.dumps(SWE[0]).encode(),
@@ -249,7 +404,9 @@ def _with(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    data=st.data(), records=st.sampled_from((CLAUDE, CODEX, CHAT, PI, GEMINI, SWE)), strange=VALUES
+    data=st.data(),
+    records=st.sampled_from((CLAUDE, CODEX, CHAT, PI, GEMINI, SWE, *NEW.values())),
+    strange=VALUES,
 )
 def test_any_value_in_any_field(
     tmp_path: Path, data: st.DataObject, records: list[Any], strange: Any
@@ -370,3 +527,126 @@ def test_one_long_line(tmp_path: Path) -> None:
     long = {"role": "user", "content": "Q" * 5_000_000}
     session = only_session(write_lines(tmp_path / "x.jsonl", long, REPLY))
     assert [len(event.message.text) for event in session.events] == [5_000_000, 5]
+
+
+@pytest.mark.parametrize("name", sorted(NEW))
+def test_what_is_damaged_here_is_recognised_when_whole(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "whole.jsonl"
+    path.write_bytes(FILES[name])
+    loaded = load_sessions(path)
+    assert len(loaded.sessions) == 1
+    assert name in loaded.sessions[0].format
+
+
+ARCHIVED = {
+    "header.json": {"eval": {"task": "t"}},
+    "samples/1_epoch_1.json": INSPECT[0]["samples"][0],  # type: ignore[index]
+    "samples/2_epoch_1.json": {**INSPECT[0]["samples"][0], "id": 2},  # type: ignore[index]
+}
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(damage=DAMAGE, method=st.sampled_from((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
+def test_byte_damage_in_an_archive(
+    tmp_path: Path, damage: list[tuple[str, float, bytes]], method: int
+) -> None:
+    path = tmp_path / "damaged.eval"
+    with zipfile.ZipFile(path, "w", method) as writer:
+        for name, value in ARCHIVED.items():
+            writer.writestr(name, json.dumps(value))
+    path.write_bytes(damaged(path.read_bytes(), damage))
+    loaded = load_sessions(path)
+    assert len(loaded.sessions) + len(loaded.rejected) >= 1
+    found = sum(row.skipped_lines for row in loaded.sessions) + len(loaded.sessions)
+    assert found >= len(loaded.sessions)
+    read_fully(path)
+
+
+STORED = {
+    "session/p/s.json": {"id": "s", "projectID": "p", "directory": "/w"},
+    "message/s/1.json": {"id": "1", "sessionID": "s", "role": "user", "time": {"created": 1}},
+    "message/s/2.json": {"id": "2", "sessionID": "s", "role": "assistant"},
+    "part/1/a.json": {"id": "a", "messageID": "1", "type": "text", "text": "Go."},
+    "part/2/b.json": {
+        "id": "b",
+        "messageID": "2",
+        "type": "tool",
+        "callID": "c",
+        "tool": "f",
+        "state": {"output": "x", "time": {"start": 2}},
+    },
+}
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    data=st.data(), name=st.sampled_from(sorted(STORED)), strange=VALUES, damage=st.none() | DAMAGE
+)
+def test_damage_in_a_folder_of_small_files(
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+    name: str,
+    strange: Any,
+    damage: list[tuple[str, float, bytes]] | None,
+) -> None:
+    folder = tmp_path_factory.mktemp("storage")
+    for file, value in STORED.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        if file == name:
+            value = _with(value, data.draw(st.sampled_from(_paths(value)[1:])), strange)
+        content = json.dumps(value).encode()
+        if file == name and damage is not None:
+            content = damaged(content, damage)
+        (folder / file).write_bytes(content)
+    loaded = load_sessions(folder)
+    # Each file leads to a session, is read with another one, or is rejected by itself.
+    assert len({row.path for row in (*loaded.sessions, *loaded.rejected)}) == len(STORED)
+    for candidate in formats():
+        list(candidate.read(Source(folder / name)))
+
+
+def test_a_record_broken_by_raw_line_feeds(tmp_path: Path) -> None:
+    broken = '{"role": "assistant", "content": "one\n\ntwo\nthree"}'
+    session = only_session(write_lines(tmp_path / "x.jsonl", USER, broken, USER))
+    assert told(session) == ["user: Go.", "assistant: one\n\ntwo\nthree", "user: Go."]
+    (repair,) = session.repairs
+    assert (repair.kind, repair.where, session.skipped_lines) == ("raw_line_feed", "lines 2-5", 0)
+
+
+def test_a_torn_record_swallows_nothing_behind_it(tmp_path: Path) -> None:
+    torn = '{"role": "assistant", "content": "one'
+    session = only_session(write_lines(tmp_path / "x.jsonl", USER, torn, "words", "", REPLY, USER))
+    assert told(session) == [*SAID, "user: Go."]
+    assert (repair_kinds(session), session.skipped_lines) == (["bad_line", "bad_line"], 2)
+    assert [row.where.split(",")[0] for row in session.repairs] == ["line 2", "line 3"]
+
+
+def test_records_glued_in_one_line(tmp_path: Path) -> None:
+    glued = json.dumps(USER) + json.dumps(REPLY) + "  " + json.dumps(USER)
+    session = only_session(write_lines(tmp_path / "x.jsonl", glued, REPLY))
+    assert told(session) == [*SAID, *SAID]
+    assert (repair_kinds(session), session.skipped_lines) == (["glued_records"], 0)
+
+
+def test_links_to_folders_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    write_lines(tmp_path / "real" / "x.jsonl", USER, REPLY)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "in" / "circle").symlink_to(tmp_path / "in")
+    loaded = load_sessions(tmp_path / "in")
+    assert loaded.sessions == ()
+    assert ["link to a folder" in row.reason for row in loaded.rejected] == [True, True]
+    assert len(load_sessions(tmp_path / "in" / "link").sessions) == 1
+
+
+def test_memory_of_one_object_with_wide_characters(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    messages = [{"role": "user", "content": "ab " * 2_000 + "\U0001f600"}, REPLY] * 600
+    path.write_text(json.dumps({"messages": messages}, ensure_ascii=False), encoding="utf-8")
+    tracemalloc.start()
+    session = only_session(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(session.events) == 1_200
+    assert peak < 6 * path.stat().st_size
