@@ -8,7 +8,8 @@ since nobody resumes them; the seam between the two is `Engine.on_accepted`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -172,6 +173,7 @@ class Conversation:
         self._digests.add(event)
         if event.starts_turn:
             self.engine.begin_turn()
+            self._engine_turn_seq = event.seq
         if self._is_held_back or self._was_overtaken_by(event):
             self.refresh()
 
@@ -199,18 +201,18 @@ class Conversation:
         `refusal` of the result says why the provider didn't serve it, None when it did. What the
         model answered is told with `append`.
         """
-        self._settle()
-        attempt = attempt_request(self.engine, self._provider, self.projection, self._requests)
+        with self._acting():
+            attempt = attempt_request(self.engine, self._provider, self.projection, self._requests)
+            self._projection = attempt.projection
         self._requests += 1
-        self._projection = attempt.projection
         self._save(is_served=attempt.observation.is_served)
         return attempt
 
     def compact(self) -> Prepared:
         """Tidy an idle session by hand (F2.3)."""
-        self._settle()
-        prepared = self.engine.compact_now(self.projection, self._requests)
-        self._projection = prepared.lasting
+        with self._acting():
+            prepared = self.engine.compact_now(self.projection, self._requests)
+            self._projection = prepared.lasting
         self._save(is_served=False)
         return prepared
 
@@ -243,9 +245,9 @@ class Conversation:
     # Inside
 
     def _take_refusals(self, stored: Stored) -> None:
-        """What was refused is said each time, and kept for the record once."""
+        """What is refused again and again is said and kept once."""
         new = [each for each in stored.refusals if each not in self.refusals]
-        self.refusals += stored.refusals
+        self.refusals += new
         if not stored.is_noted:
             self._unsaved += [asdict(each) for each in new]
 
@@ -275,6 +277,16 @@ class Conversation:
     def _turn_seq(self) -> int:
         position = self._history.last_turn_start(len(self._history))
         return 0 if position is None else position + 1
+
+    @contextmanager
+    def _acting(self) -> Iterator[None]:
+        """Something that may commit. When it is interrupted, the file knows what stands."""
+        self._settle()
+        try:
+            yield
+        except BaseException:
+            self._is_unsure = True
+            raise
 
     def _settle(self) -> bool:
         """Read anew when the last write may or may not have got into the file."""
@@ -369,9 +381,12 @@ class Conversation:
                 boundary=self.engine.accepted if is_served else None,
                 diagnostics=self._unsaved,
             )
-        except (ConversationError, *NOT_JSON) as error:
+        except ConversationError as error:
             self._is_unsure = self._is_unsure or isinstance(error, StaleWrite)
             self.refusals.append(Refusal("state", "not_saved", str(error)))
+        except NOT_JSON as error:
+            self.refusals.append(Refusal("state", "not_json", f"it is no JSON value: {error}"))
+            self._unsaved = []
         else:
             self._unsaved = []
 
