@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -124,10 +125,22 @@ def is_same(written: Session, loaded: Session) -> bool:
     return _comparable(written) == _comparable(loaded)
 
 
-def loads_back(written: Session, path: Path) -> bool:
-    """Whether the file, recognised by its content, gives just the session that was written."""
-    loaded = load_sessions(path)
-    return len(loaded.sessions) == 1 and is_same(written, loaded.sessions[0])
+def differences(written: Mapping[Path, Session]) -> dict[Path, str]:
+    """What is other than it was written when the files are loaded, recognised by their content.
+
+    A sentence for each file that differs. They are loaded together, as people will do it: a
+    conversation that another one begins with counts as a part of it there.
+    """
+    loaded = load_sessions(list(written))
+    found = {Path(session.path): session for session in loaded.sessions}
+    rejected = {Path(one.path): one.reason for one in loaded.rejected}
+    problems: dict[Path, str] = {}
+    for path, session in written.items():
+        if path not in found:
+            problems[path] = rejected.get(path, "no session is found in it")
+        elif not is_same(session, found[path]):
+            problems[path] = "readers move results that stand apart from their calls"
+    return problems
 
 
 def write_converted(session: Session, target: str, folder: Path, name: str) -> Path:
