@@ -272,10 +272,14 @@ class Source:
             lines, is_whole = _first_lines(stream)
             told = [line for line in lines if line.strip(_BLANK)]
             log = RepairLog()
-            found = tuple(record for line in told for record in _records_of(line, log))
+            # One record tells as much as another, and large ones cost memory.
+            small = [line for line in told if len(line) < _LARGE_LINE_BYTES]
+            found = tuple(record for line in small for record in _records_of(line, log))
+            if not found:
+                found = tuple(record for line in told for record in _records_of(line, log))
             if begins == b"{" and is_whole and len(told) == len(found) == 1:
                 self._object, self.log = found[0], log
-            elif begins == b"{" and 2 * len(found) < len(told):
+            elif begins == b"{" and 2 * len(found) < len(small or told):
                 self._object = self._streamed_object(stream) or self._lenient_object(stream)
             if self._object is not None:
                 return Sample(self.path, (self._object,), "object")
@@ -332,7 +336,7 @@ def _records_of(line: bytes, log: RepairLog) -> list[Record]:
 
 
 def _decoded(line: bytes, log: RepairLog) -> Any:
-    raw = line.strip(_BLANK)
+    raw = line if len(line) >= _LARGE_LINE_BYTES else line.strip(_BLANK)
     if not raw or raw.startswith((b"//", b"#")):
         return None
     try:
