@@ -12,7 +12,7 @@ from typing import Any
 from bench.observations import Retries
 from bench.store import Run, StoredCell
 from bench.verdict import Verdict, verdict
-from bench.verdict_table import table
+from bench.verdict_table import clusters_of, table
 
 # What a cell without scores (status "error") has in their place.
 _UNSCORED: tuple[str, ...] = (
@@ -60,8 +60,11 @@ class Results:
         }
 
 
-def cell_row(stored: StoredCell) -> dict[str, Any]:
-    """A cell as one flat row; what isn't known is None, and `reason` says why."""
+def cell_row(stored: StoredCell, cluster: str | None) -> dict[str, Any]:
+    """A cell as one flat row; what isn't known is None, and `reason` says why.
+
+    `cluster` names the group of sessions that aren't independent of this one, None when unknown.
+    """
     cell = stored.cell
     scores: Mapping[str, Any] = (stored.scores or {}).get("row", {})
     row: dict[str, Any] = {
@@ -85,24 +88,22 @@ def cell_row(stored: StoredCell) -> dict[str, Any]:
     row["requests_total"] = stored.requests_total or 0
     row["invalid_projections"] = scores.get("invalid_projections", 0)
     row["grew"] = scores.get("grew", 0)
+    row["cluster"] = cluster
     row["seconds"] = round(stored.seconds, 3)
     return row
 
 
 def results_of(run: Run) -> Results:
     """Everything that a finished (or interrupted) run has to say."""
-    cells = tuple(cell_row(stored) for stored in run.cells())
-    clusters = {
-        session.id: session.cluster for session in run.sessions() if session.cluster is not None
-    }
+    cluster_of = {session.id: session.cluster for session in run.sessions()}
+    cells = tuple(cell_row(stored, cluster_of.get(stored.cell.session)) for stored in run.cells())
+    clusters = clusters_of(cells)
     found = verdict(cells, canaries=run.canaries(), clusters=clusters)
-    warnings = (*run.warnings(), *found.warnings)
-    sessions = {row["session"] for row in cells}
-    groups = {clusters.get(session, session) for session in sessions} if clusters else None
+    groups = {clusters.get(row["session"], row["session"]) for row in cells}
     return Results(
         cells,
-        tuple(table(cells, clusters=clusters)),
+        tuple(table(cells)),
         found,
-        warnings,
-        None if groups is None else len(groups),
+        (*run.warnings(), *found.warnings),
+        len(groups) if clusters else None,
     )

@@ -57,11 +57,18 @@ def table(
     everything else is a mean over sessions, null where no session knows it.
     """
     groups: dict[tuple[str, str, str], list[CellRow]] = {}
-    for cell in cells:
+    rows_given = list(cells)
+    for cell in rows_given:
         key = (cell["strategy"], window_asked(cell), str(cell["model"]))
         groups.setdefault(key, []).append(cell)
-    rows = [_row(*key, group, clusters or {}, seed) for key, group in groups.items()]
+    shared = clusters_of(rows_given) if clusters is None else clusters
+    rows = [_row(*key, group, shared, seed) for key, group in groups.items()]
     return sorted(rows, key=lambda row: row["is_control"])
+
+
+def clusters_of(cells: Iterable[CellRow]) -> dict[str, str]:
+    """The group (project, template) of each session whose cells name one under "cluster"."""
+    return {str(cell["session"]): str(cell["cluster"]) for cell in cells if cell.get("cluster")}
 
 
 def session_means(

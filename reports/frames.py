@@ -28,12 +28,16 @@ CELLS: dict[str, str] = {
     "status": "object",  # ok, not_exercised, stopped, error
     "reason": "object",
     "is_control": "bool",
+    "cluster": "object",  # of sessions that aren't independent, "" where unknown
     "retention": "float64",  # shares, 0 to 1; NaN is null
     "retention_layer": "object",
     "retention_basis": "object",  # facts or found uses
     "retention_needed": "float64",
     "retention_said_once": "float64",
     "retention_re_readable": "float64",
+    "retention_recoverable": "float64",
+    "recoverable": "float64",
+    "tokens_recovery": "float64",
     "recovered": "float64",
     "stale": "float64",
     "invented": "float64",

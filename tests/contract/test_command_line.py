@@ -17,7 +17,8 @@ CELL_FIELDS = {
     "session", "strategy", "window", "model", "seed", "status", "reason", "retention",
     "retention_layer", "retention_needed", "recovered", "stale", "invented", "tokens_saved",
     "tokens_sent", "tokens_baseline", "cost_ratio", "compactions", "retries", "requests_served",
-    "requests_total", "invalid_projections", "grew", "seconds",
+    "requests_total", "invalid_projections", "grew", "seconds", "retention_said_once",
+    "retention_re_readable", "retention_recoverable", "recoverable", "tokens_recovery", "cluster",
 }  # fmt: skip
 COMPACTION_FIELDS = {
     "trigger", "phase", "stage", "generation", "segments", "covered_messages", "tokens_before",
