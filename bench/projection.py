@@ -147,7 +147,7 @@ class Projection:
 
     def advance(self) -> Projection:
         """The same projection with everything shown that was said since."""
-        return replace(self, stop=len(self.history))
+        return Projection(self.history, self.head, self.tail_start, len(self.history), self.memory)
 
     @property
     def events(self) -> tuple[Event, ...]:

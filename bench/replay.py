@@ -100,8 +100,9 @@ def attempt_request(
             reason = f"{again.kind}: {again.text} (after recovery)"
             return _refused(engine, provider, prepared, index, reason)
     engine.served(prepared.sent, usage)
-    observation = _observed(engine, prepared, index, usage.input_tokens)
-    observation = replace(observation, is_served=True, cached_tokens=usage.cached_tokens or 0)
+    observation = _observed(
+        engine, prepared, index, usage.input_tokens, usage.cached_tokens or 0, is_served=True
+    )
     return Attempt(observation, prepared.lasting)
 
 
@@ -112,14 +113,22 @@ def _refused(
     return Attempt(_observed(engine, prepared, index, tokens), prepared.lasting, reason)
 
 
-def _observed(engine: Engine, prepared: Prepared, index: int, tokens: int) -> RequestObservation:
+def _observed(
+    engine: Engine,
+    prepared: Prepared,
+    index: int,
+    tokens: int,
+    cached_tokens: int = 0,
+    *,
+    is_served: bool = False,
+) -> RequestObservation:
     sent = prepared.sent
     return RequestObservation(
         index=index,
         at_seq=sent.stop + 1,
-        is_served=False,
+        is_served=is_served,
         tokens=tokens,
-        cached_tokens=0,
+        cached_tokens=cached_tokens,
         estimate=engine.size(sent),
         head=engine.head_index(sent),
         tail_start=sent.tail_start,

@@ -112,6 +112,11 @@ def is_telling(word: str) -> bool:
     )
 
 
+def is_telling_word(letters: str) -> bool:
+    """The same for a word of nothing but ASCII letters."""
+    return letters in _TELLING
+
+
 def has_trigger(lowered: str, words: Iterable[str]) -> bool:
     """False when nothing in a text, or in its words, could mark it."""
     return not _TRIGGERS.isdisjoint(words) or (

@@ -84,32 +84,27 @@ def saliences(units: Sequence[Unit]) -> Mapping[int, float]:
     requests = request_openings(units)
     first, last = min(requests, default=-1), max(requests, default=-1)
     for position, unit in enumerate(units):
-        new = [key for key in unit.entities if key not in seen]
-        seen.update(new)
-        entity = min(4.0, len(unit.entities) + 0.5 * len(new)) * _ENTITY_SALIENCE.get(
-            unit.speaker, 1.0
-        )
-        carried = 1.5 if unit.speaker == "summary" and unit.entities else 0.0
-        rule = (6.0 if unit.speaker in ("user", "summary") else 3.0) if unit.is_rule else 0.0
-        said = 2.5 * unit.is_decision + 1.5 * unit.is_plan + 1.0 * unit.is_error
-        recency = 2.0 * ((position + 1) / len(units)) ** 2
-        # "Let me have a look." is said often and means little.
-        is_chatter = unit.speaker in ("assistant", "unknown") and not (
-            unit.is_load_bearing or unit.is_plan or unit.is_error or unit.is_outcome
-        )
+        text, speaker, entities, _, is_rule, is_decision, is_plan, is_error, is_outcome, *_ = unit
+        salience = _SPEAKER_SALIENCE[speaker]
+        if entities:
+            new = [key for key in entities if key not in seen]
+            seen.update(new)
+            told = min(4.0, len(entities) + 0.5 * len(new))
+            salience += told * _ENTITY_SALIENCE.get(speaker, 1.0)
+            salience += 1.5 if speaker == "summary" else 0.0
+        elif speaker in ("assistant", "unknown") and not (
+            is_rule or is_decision or is_plan or is_error or is_outcome
+        ):
+            # "Let me have a look." is said often and means little.
+            salience -= 1.5
+        if is_rule:
+            salience += 6.0 if speaker in ("user", "summary") else 3.0
+        if is_decision or is_plan or is_error or is_outcome:
+            salience += 2.5 * is_decision + 1.5 * is_plan + 1.0 * is_error + 0.7 * is_outcome
+        salience += 2.0 * ((position + 1) / len(units)) ** 2
         # Of two that say as much, the shorter one.
-        length = math.log2(8 + len(unit.text)) * 0.4
-        found[unit.order] = (
-            _SPEAKER_SALIENCE[unit.speaker]
-            + entity
-            + carried
-            + rule
-            + said
-            + 0.7 * unit.is_outcome
-            + 4.0 * (unit.order == first)
-            + 2.0 * (unit.order == last)
-            + recency
-            - length
-            - 1.5 * is_chatter
-        )
+        found[unit.order] = salience - math.log2(8 + len(text)) * 0.4
+    if requests:
+        found[first] += 4.0
+        found[last] += 2.0
     return found

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bench.models.marks import is_telling
+from bench.models.marks import is_telling, is_telling_word
 
 _WORDS_REMEMBERED_MAX = 200_000
 _WORD_CHARACTERS_MAX = 200
@@ -22,7 +22,7 @@ _LOOKS_TYPED = re.compile(
 )
 _JUST_WORDS = re.compile(r"[A-Za-z]+(?:[-:][A-Za-z]+)?")
 _TYPED_PARTS = re.compile(r"[A-Za-z0-9_./\\@:=~-]+")
-_LOOKS_LIKE_A_PATH = re.compile(r"/|\.[a-z]{1,5}$")
+_EXTENSION = re.compile(r"\.[a-z]{1,5}$")
 
 
 class _Signs(NamedTuple):
@@ -53,7 +53,11 @@ def _look_at(word: str) -> _Signs:
     if len(_plain) + len(_telling) > _WORDS_REMEMBERED_MAX:
         _plain.clear()
         _telling.clear()
-    signs = _Signs(_entities_of(word), is_telling(word.lower()))
+    bare = word.strip(_AROUND)
+    if bare.isalpha() and bare.isascii():
+        signs = _Signs((), is_telling_word(bare.lower()))
+    else:
+        signs = _Signs(_entities_of(word), is_telling(word.lower()))
     if signs.entities or signs.has_trigger:
         _telling[word] = signs
     else:
@@ -62,7 +66,7 @@ def _look_at(word: str) -> _Signs:
 
 
 def _entities_of(word: str) -> tuple[str, ...]:
-    if len(word) > _WORD_CHARACTERS_MAX or word.isalpha():
+    if len(word) > _WORD_CHARACTERS_MAX:
         return ()
     if not word.isascii():
         return tuple(key for part in _TYPED_PARTS.findall(word) for key in _key_of(part))
@@ -71,6 +75,9 @@ def _entities_of(word: str) -> tuple[str, ...]:
 
 def _key_of(word: str) -> tuple[str, ...]:
     bare = word.strip(_AROUND)
-    if not bare or _JUST_WORDS.fullmatch(bare) or _LOOKS_TYPED.search(bare) is None:
+    if _LOOKS_TYPED.search(bare) is None:
         return ()
-    return (f"path:{bare}",) if _LOOKS_LIKE_A_PATH.search(bare) else (f"name:{bare}",)
+    if ("-" in bare or ":" in bare) and _JUST_WORDS.fullmatch(bare):
+        return ()
+    is_path = "/" in bare or ("." in bare and _EXTENSION.search(bare) is not None)
+    return (f"path:{bare}",) if is_path else (f"name:{bare}",)

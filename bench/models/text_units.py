@@ -149,8 +149,7 @@ def _thorough(speaker: Speaker, text: str) -> Iterator[_Found]:
 def _hurried(speaker: Speaker, text: str) -> Iterator[_Found]:
     section = ""
     is_said = speaker not in ("tool", "call")
-    for start, stop in _spans(text, by_sentence=is_said):
-        words = text[start:stop].split()
+    for words in map(str.split, _sentences(text) if is_said else text.split("\n")):
         keys, has_triggers = signs_of(words)
         if not (is_said or keys or has_triggers):
             continue
@@ -182,6 +181,15 @@ def _spans(text: str, *, by_sentence: bool) -> Iterator[tuple[int, int]]:
         elif line:
             yield start, stop
         start = stop + 1
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        if len(line) > UNIT_CHARACTERS_MAX or _may_have_gap(line):
+            for start, stop in _spans(line, by_sentence=True):
+                yield line[start:stop]
+        else:
+            yield line
 
 
 def _may_have_gap(line: str) -> bool:
