@@ -125,6 +125,7 @@ def _document(
                 "at_request": one.request,
                 "estimate_before": one.estimate_before,
                 "estimate_after": one.estimate_after,
+                "details": one.details,
             }
             for one in seen.compactions
         ],

@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from bench.events import Attachment, Event, Message, Session, ToolCall, ToolDefinition
+from bench.events import (
+    Attachment,
+    Event,
+    Message,
+    RecordedCompaction,
+    Session,
+    ToolCall,
+    ToolDefinition,
+)
 
 _SENTENCES = (
     "The build of src/harbour/tide.py failed with E0412 at line 118.",
@@ -108,6 +116,20 @@ def sessions(draw: st.DrawFn, *, max_turns: int = 4, max_steps: int = 8) -> Sess
     )
     tools = (ToolDefinition("read_file", "Reads a file.", {"type": "object", "properties": {}}),)
     return Session("generated", events, tools if draw(st.booleans()) else ())
+
+
+@st.composite
+def recorded_sessions(draw: st.DrawFn) -> Session:
+    """A session with compactions of its own tool: anywhere, with or without a readable summary."""
+    told = draw(sessions())
+    places = st.integers(0, len(told.events))
+    made = st.builds(
+        RecordedCompaction,
+        after_seq=places,
+        summary=st.sampled_from(("They keep the harbour.", "", "## Goal\nsail\n" * 30)),
+        kept_from_seq=st.none() | places.filter(bool),
+    )
+    return replace(told, recorded_compactions=tuple(draw(st.lists(made, max_size=4))))
 
 
 def truncated(session: Session, events: int) -> Session:

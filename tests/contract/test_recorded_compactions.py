@@ -86,6 +86,7 @@ def test_compact_shows_what_the_tool_left(folder: Path, capfd: pytest.CaptureFix
     document = json.loads(capfd.readouterr().out)
     (made,) = document["compactions"]
     assert (made["stage"], made["outcome"]) == ("recorded", "accepted")
+    assert made["details"]["recorded_number"] == 1
     assert document["projection"][1]["content"] == "They read word3 and word7."
     assert document["provenance"][1] == {"kind": "written", "seqs": list(range(2, 25))}
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from bench.engine import policy_of
 from bench.events import RecordedCompaction, Session, requests_after
@@ -18,9 +17,9 @@ from bench.registry import make_strategy
 from bench.replay import cut_points, replay
 from bench.runner import RunOptions, perform, plan_run, tasks_of
 from bench.strategy import Declined, Strategy, strategy_for
+from bench.testing.histories import recorded_sessions
 from strategies.recorded import Recorded
 from tests.builders import long_session, session
-from tests.generators import sessions
 
 
 def _provider() -> SimulatedProvider:
@@ -184,25 +183,7 @@ def test_its_own_points_hold_whatever_is_forced() -> None:
     assert [one.request for one in replay(told, strategy, _provider(), cuts=5).compactions] == [2]
 
 
-@st.composite
-def _with_compactions(draw: st.DrawFn) -> Session:
-    told = draw(sessions())
-    places = st.integers(0, len(told.events))
-    made = draw(
-        st.lists(
-            st.builds(
-                RecordedCompaction,
-                after_seq=places,
-                summary=st.sampled_from(("They sail on.", "", "## Goal\nsail " * 30)),
-                kept_from_seq=st.none() | places.filter(bool),
-            ),
-            max_size=4,
-        )
-    )
-    return replace(told, recorded_compactions=tuple(made))
-
-
-@given(_with_compactions())
+@given(recorded_sessions())
 def test_whatever_was_recorded_gives_valid_requests_and_one_summary(told: Session) -> None:
     try:
         strategy: Strategy = strategy_for(Recorded(), told)
