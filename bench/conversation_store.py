@@ -222,12 +222,12 @@ class ConversationStore:
         if not needs_repair:
             return stored
         try:
-            self._repair(session, stored)
+            is_repaired = self._repair(session, stored)
         except ConversationError as error:
             # What was refused is refused again next time; reading doesn't need the row put right.
             unrepaired = Refusal("projection", "not_repaired", str(error))
             return replace(stored, refusals=(*stored.refusals, unrepaired))
-        return replace(stored, is_noted=True)
+        return replace(stored, is_noted=is_repaired)
 
     # Inside
 
@@ -256,11 +256,14 @@ class ConversationStore:
             for statement in _SCHEMA:
                 connection.execute(statement)
 
-    def _repair(self, session: str, stored: Stored) -> None:
-        """Put a recovered record into the projection row, or remove an invalid one (F12.3)."""
+    def _repair(self, session: str, stored: Stored) -> bool:
+        """Put a recovered record into the projection row, or remove an invalid one (F12.3).
+
+        False when somebody has written meanwhile: who reads next looks again.
+        """
         with self._transaction("written") as connection:
             if _length(connection, session) != stored.log.length:
-                return  # Somebody has written meanwhile; who reads next looks again.
+                return False
             connection.execute("DELETE FROM projections WHERE session = ?", (clean(session),))
             if stored.current is not None:
                 connection.execute(
@@ -273,6 +276,7 @@ class ConversationStore:
                     ),
                 )
             self._put_diagnostics(connection, session, [asdict(each) for each in stored.refusals])
+            return True
 
     @contextmanager
     def _transaction(self, done: str, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:

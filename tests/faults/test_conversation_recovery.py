@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,34 @@ def test_f12_3_with_the_newest_completion_damaged_an_older_one_stands(tmp_path: 
         assert again.checkpoint_id != identity
     newest = json.loads([row for row in rows(path) if row[2] == "compaction_completed"][-1][4])
     assert newest["previous_id"] == identity
+
+
+def test_who_puts_a_row_right_too_late_leaves_the_newer_one(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    twice_compacted(path)
+    damage(path, "UPDATE projections SET data = ''")
+    newer: list[Any] = []
+
+    class Overtaken(sqlite3.Connection):
+        """Somebody else reads, repairs and compacts before this one begins to write."""
+
+        def execute(self, text: str, *rest: Any) -> sqlite3.Cursor:
+            if text == "BEGIN IMMEDIATE" and not newer:
+                with opened(path) as other:
+                    tell(other, *steps(24, 36))
+                    other.request()
+                newer.extend(rows(path, "projections"))
+            return super().execute(text, *rest)
+
+    def connect(path: Path) -> sqlite3.Connection:
+        return sqlite3.connect(path, isolation_level=None, factory=Overtaken)
+
+    with opened(path, connect=connect) as late:
+        assert newer
+        assert rows(path, "projections") == newer
+        assert late.checkpoint_id != newer[0][2]
+        late.refresh()
+        assert late.checkpoint_id == newer[0][2]
 
 
 def test_f12_4_a_row_from_before_the_rewind_is_refused(tmp_path: Path) -> None:
