@@ -126,7 +126,8 @@ class History:
 
         A call is pending while no user or assistant message follows it, afterwards it is dead (H5).
         """
-        if all(state.result_seq is not None for state in self._calls.get(position, ())):
+        calls = self._calls.get(position)
+        if not calls or all(state.result_seq is not None for state in calls):
             return False
         following = range(position + 1, stop)
         return all(self._events[index].message.role == "tool" for index in following)

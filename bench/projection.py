@@ -205,32 +205,26 @@ class Projection:
         return tuple(self._grouped())
 
     def _grouped(self) -> Iterator[ItemGroup]:
+        items, history = self.items, self.history
+        leading, request = self.leading_system, self.request_position
         start = 0
-        for index in range(1, len(self.items) + 1):
-            if index < len(self.items) and self._same_group(
-                self.items[index - 1], self.items[index]
-            ):
-                continue
-            members = self.items[start:index]
-            yield ItemGroup(
-                start,
-                index,
-                members,
-                is_pending=any(self._has_pending_call(item) for item in members),
-                is_pinned=any(self.is_pinned(item) for item in members),
-            )
-            start = index
-
-    def _same_group(self, before: Item, after: Item) -> bool:
-        if isinstance(before, (Written, Native)) or isinstance(after, (Written, Native)):
-            return False
-        starts = self.history.group_start
-        return starts(before.event.seq - 1) == starts(after.event.seq - 1)
-
-    def _has_pending_call(self, item: Item) -> bool:
-        if isinstance(item, (Written, Native)):
-            return False
-        return self.history.is_pending(item.event.seq - 1, self.stop)
+        group: int | None = None
+        is_pending = is_pinned = False
+        for index, item in enumerate(items):
+            if isinstance(item, (Written, Native)):
+                position, own = -1, None
+            else:
+                position = item.event.seq - 1
+                own = history.group_start(position)
+            if index > start and (own is None or own != group):
+                yield ItemGroup(start, index, items[start:index], is_pending, is_pinned)
+                start, is_pending, is_pinned = index, False, False
+            group = own
+            if own is not None:
+                is_pending = is_pending or history.is_pending(position, self.stop)
+                is_pinned = is_pinned or position < leading or position == request
+        if items:
+            yield ItemGroup(start, len(items), items[start:], is_pending, is_pinned)
 
     def with_items(self, items: Sequence[Item]) -> Projection:
         """This projection with other items. Nothing is checked here, the engine judges it."""
