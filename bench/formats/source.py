@@ -25,8 +25,10 @@ Record: TypeAlias = dict[str, Any]
 Shape: TypeAlias = Literal["lines", "list", "object", "archive"]
 
 _SAMPLE_RECORDS_MAX = 64
-_SAMPLE_BYTES_MAX = 1_000_000
+_SAMPLE_RECORDS_MIN = 8
+_SAMPLE_BYTES_MAX = 100_000
 _PROBE_BYTES = 65_536
+_CHUNK_BYTES = 1_000_000
 _LARGE_LINE_BYTES = 1_000_000
 _REJOINED_LINES_MAX = 200
 _REJOINED_BYTES_MAX = 1_000_000
@@ -150,13 +152,16 @@ class Source:
                     self.skip(number, "comment_line", "a comment line was skipped")
                     continue
             try:
-                value = _decoded_line(raw, self.log, f"line {number}")
+                if len(raw) < _LARGE_LINE_BYTES:
+                    value = decode_json(raw, self.log, f"line {number}")
+                else:
+                    value = _decoded_line(raw, self.log, f"line {number}")
             except DamagedJson as damage:
                 found, length = self._mended(damage, line, stream, number)
                 position += length
                 yield from ((number, record) for record in found)
                 continue
-            record = as_record(value)
+            record = value if type(value) is dict else as_record(value)
             if record is None:
                 self.skip(number, "not_an_object", f"a JSON {type(value).__name__}, not an object")
                 continue
@@ -305,11 +310,11 @@ class Source:
 def _is_one_list(stream: IO[bytes]) -> bool:
     """True for one list in the whole file, False when each line is a list of its own."""
     last = b""
-    while chunk := stream.read(_SAMPLE_BYTES_MAX):
+    while chunk := stream.read(_CHUNK_BYTES):
         before, line_feed, after = chunk.partition(b"\n")
         last = before.rstrip(_BLANK)[-1:] or last
         if line_feed:
-            while not after.strip(_BLANK) and (more := stream.read(_SAMPLE_BYTES_MAX)):
+            while not after.strip(_BLANK) and (more := stream.read(_CHUNK_BYTES)):
                 after = more
             follows = after.lstrip(_BLANK)[:1]
             return last != b"]" or follows in (b"", b",", b"]")
@@ -320,7 +325,9 @@ def _first_lines(stream: IO[bytes]) -> tuple[list[bytes], bool]:
     """The first lines, and whether the file ends with them."""
     lines: list[bytes] = []
     size = 0
-    while len(lines) < _SAMPLE_RECORDS_MAX and size < _SAMPLE_BYTES_MAX:
+    while len(lines) < _SAMPLE_RECORDS_MIN or (
+        len(lines) < _SAMPLE_RECORDS_MAX and size < _SAMPLE_BYTES_MAX
+    ):
         line = stream.readline()
         if not line:
             return lines, True
