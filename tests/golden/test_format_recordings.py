@@ -9,6 +9,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -172,3 +173,48 @@ def test_description_has_the_promised_keys() -> None:
     ]
     assert described["turns"] == 13
     assert described["unanswered_calls"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "events"),
+    [
+        ("inspect-ai/analysis", "inspect-ai", [3, 3, 3]),
+        ("inspect-ai/log/test_eval_log/log_formats.eval", "inspect-ai", [3]),
+        ("inspect-ai/log/test_eval_log/log_images_tc.json", "inspect-ai", [3]),
+        ("openhands/tests/runtime/trajs/basic.json", "openhands", [4]),
+        ("openhands/tests/unit/resolver/mock_output/output.jsonl", "openhands", [8, 44]),
+        ("agent-sessions-fixtures/stage0/agents/opencode/storage_v2", "opencode", [4]),
+        ("agent-sessions-fixtures/stage0/agents/opencode/storage_legacy", "opencode", [1]),
+    ],
+)
+def test_further_tools(name: str, format: str, events: list[int]) -> None:
+    sessions = _loaded(name).sessions
+    assert [row.format for row in sessions] == [format] * len(events)
+    assert [len(row.events) for row in sessions] == events
+    for session in sessions:
+        assert all(state.result_seq for state in _calls(session))
+        assert session.skipped_lines == 0
+
+
+def _calls(session: Session) -> list[Any]:
+    history = History(session.events)
+    return [state for position in range(len(history)) for state in history.calls_at(position)]
+
+
+def test_no_recording_of_a_known_tool_is_rejected() -> None:
+    unknown = ("antigravity", "copilot", "cursor", "droid", "grok", "kimi", "qwen")
+    expected = (
+        "a companion file",
+        "a part of an opencode session",
+        "a part whose message isn't in the folder",
+        "a compaction call, read with",
+        "its whole conversation stands in",
+        "a Codex rollout of events only",
+        "read as opencode, but nothing usable",
+    )
+    for rejected in load_sessions(FOLDER).rejected:
+        path = Path(rejected.path)
+        if path.suffix == ".md" or any(name in path.parts for name in unknown):
+            assert "formats tried" in rejected.reason, rejected
+        else:
+            assert rejected.reason.startswith(expected), rejected
