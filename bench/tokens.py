@@ -38,7 +38,7 @@ _ROLE_LABEL = r"\[(?:system|user|assistant|tool)(?: [^\]\n]{1,40})?\]"
 _LABEL = re.compile(r"\[[^\]\n]{1,60}\]\n|\[[^\]\n]{1,40}\] [^\s]{1,80} |<segment [^>\n]{1,80}>\n")
 _BEFORE_LABEL = re.compile(rf"\n(?={_ROLE_LABEL}[\n ]|<segment |</segment>)")
 _PART_CHARACTERS_MIN = 200
-_EDGE_CHARACTERS = 80
+_EDGE_CHARACTERS = 48
 _EDGES_REMEMBERED = 4_096
 # The tokenizer's own pattern always starts a new word here, whatever stands around it.
 _WORD_END = re.compile(r"(?<=[A-Za-z])(?=[\x00-&(-@\[-`{-\x7f])")

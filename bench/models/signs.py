@@ -49,10 +49,15 @@ def signs_of(words: Sequence[str]) -> tuple[tuple[str, ...], bool]:
     return tuple(entities), has_triggers
 
 
+def forget() -> None:
+    """Empties the memory of words; only benchmarks need that."""
+    _plain.clear()
+    _telling.clear()
+
+
 def _look_at(word: str) -> _Signs:
     if len(_plain) + len(_telling) > _WORDS_REMEMBERED_MAX:
-        _plain.clear()
-        _telling.clear()
+        forget()
     bare = word.strip(_AROUND)
     if bare.isalpha() and bare.isascii():
         signs = _Signs((), is_telling_word(bare.lower()))

@@ -3,9 +3,11 @@
     python tests/benchmarks/replay_cost.py
 
 Processor seconds in one process, as ratios of one another, so that a slow or busy machine gives the
-same answer; medians of several runs, the memory of counts emptied before each. `head_tail` and
-`layered` are measured twice: with a model that answers at once, which is the harness alone, and
-with the stand-in model, which reads what it summarises. Not a test: nothing here fails.
+same answer: medians of several runs, a bare pass beside each, and every memory emptied before each.
+`head_tail` and `layered` are measured twice: with a model that answers at once, which is the
+harness alone, and with the stand-in model, which reads what it summarises. `prune` by itself stops
+where nothing is left to prune, so its figures are those of a part of the session. Not a test:
+nothing here fails.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench import tokens
@@ -26,7 +29,8 @@ from bench.formats.own import write_session
 from bench.found_facts import find_uses
 from bench.generator import generate_session
 from bench.history import History
-from bench.models import Completion, Model, make_model
+from bench.models import Completion, Model, make_model, signs
+from bench.observations import Replay
 from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
 from bench.replay import replay
@@ -36,6 +40,7 @@ from bench.session_index import SessionIndex
 SIZES = (2_000, 20_000)
 WINDOW = 60_000
 REPEATS = 3
+SEED = 3
 
 
 def _texts(session: Session) -> list[str]:
@@ -47,15 +52,35 @@ def _texts(session: Session) -> list[str]:
     return [text for text in texts if text]
 
 
+def _forget_everything() -> None:
+    """Empties what functions remember, so that every run is the first."""
+    tokens.forget()
+    signs.forget()
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in ("bench", "strategies"):
+            for value in list(vars(module).values()):
+                if hasattr(value, "cache_clear") and value is not tokens.encoding:
+                    value.cache_clear()
+
+
 def _seconds(work: Callable[[], object]) -> float:
+    _forget_everything()
+    gc.collect()
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def _compared(work: Callable[[], object], bare: Callable[[], object]) -> tuple[float, float]:
+    """Seconds of `work` and of the bare pass, which is run before and after: medians."""
+    work()
     taken: list[float] = []
+    beside: list[float] = []
     for _ in range(REPEATS):
-        tokens.forget()
-        gc.collect()
-        started = time.process_time()
-        work()
-        taken.append(time.process_time() - started)
-    return statistics.median(taken)
+        before = _seconds(bare)
+        taken.append(_seconds(work))
+        beside.append((before + _seconds(bare)) / 2)
+    return statistics.median(taken), statistics.median(beside)
 
 
 class InstantModel:
@@ -74,19 +99,15 @@ class InstantModel:
         )
 
 
-def _replay(session: Session, spec: str, model: Model) -> None:
+def _replay(session: Session, spec: str, model: Model) -> Replay:
     strategy = make_strategy(spec).strategy
     provider = SimulatedProvider(
         model, WINDOW, tools=session.tools, ignore_window=spec == "keep_all"
     )
-    replay(session, strategy, provider)
+    return replay(session, strategy, provider)
 
 
-def _score(session: Session, spec: str) -> None:
-    strategy = make_strategy(spec).strategy
-    seen = replay(
-        session, strategy, SimulatedProvider(make_model("offline"), WINDOW, tools=session.tools)
-    )
+def _score(session: Session, seen: Replay) -> None:
     index = SessionIndex(session)
     history = History(session.events)
     score(index, (), find_uses(index), seen, history)
@@ -117,31 +138,36 @@ def _memory_ratio(path: Path) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one size: seconds by what was measured, and memory per byte of the file."""
+    """The figures of one size: (seconds, seconds of a bare pass) by what was measured."""
 
     events: int
     megabytes: float
-    seconds: dict[str, float]
+    seconds: dict[str, tuple[float, float]]
     memory: float
 
 
 def measure(events: int) -> Figures:
     """Everything for one synthetic session of `events` events."""
-    session, _ = generate_session(kind="coding", language="en", events=events, seed=1)
+    session, _ = generate_session(kind="coding", language="en", events=events, seed=SEED)
     texts = _texts(session)
     encode = tokens.encoding().encode_ordinary
     instant, offline = InstantModel(), make_model("offline")
-    work: dict[str, Callable[[], object]] = {
-        "tiktoken": lambda: [encode(text) for text in texts],
-        "keep_all": lambda: _replay(session, "keep_all", instant),
-        "prune": lambda: _replay(session, "prune", instant),
-        "head_tail": lambda: _replay(session, "head_tail", instant),
-        "layered": lambda: _replay(session, "layered", instant),
-        "head_tail, offline": lambda: _replay(session, "head_tail", offline),
-        "layered, offline": lambda: _replay(session, "layered", offline),
-        "head_tail, scored": lambda: _score(session, "head_tail"),
+    specs = {
+        "keep_all": ("keep_all", instant),
+        "empty": ("empty", instant),
+        "prune": ("prune", instant),
+        "head_tail": ("head_tail", instant),
+        "layered": ("layered", instant),
+        "head_tail, offline": ("head_tail", offline),
+        "layered, offline": ("layered", offline),
     }
-    seconds = {name: _seconds(one) for name, one in work.items()}
+    work: dict[str, Callable[[], object]] = {
+        name: partial(_replay, session, spec, model) for name, (spec, model) in specs.items()
+    }
+    work["scoring alone"] = partial(_score, session, _replay(session, "head_tail", offline))
+    seconds = {
+        name: _compared(one, lambda: [encode(text) for text in texts]) for name, one in work.items()
+    }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "session.jsonl"
         with path.open("w", encoding="utf-8", newline="\n") as stream:
@@ -159,18 +185,16 @@ def main() -> None:
     for name in figures[0].seconds:
         cells = []
         for one in figures:
-            bare, taken = one.seconds["tiktoken"], one.seconds[name]
-            extra = (taken - bare) / one.events * 1e6
-            shown = f"{taken:.2f} s" if name == "tiktoken" else f"{taken / bare:.2f}x"
-            cells.append(shown if name == "tiktoken" else f"{shown} ({extra:+.0f} us an event)")
-        growth = figures[-1].seconds[name] / figures[0].seconds[name]
+            taken, bare = one.seconds[name]
+            cell = f"{taken / bare:.2f}x"
+            if name != "scoring alone":
+                cell += f" ({(taken - bare) / one.events * 1e6:+.0f} us an event)"
+            cells.append(cell)
+        growth = figures[-1].seconds[name][0] / figures[0].seconds[name][0]
         print(f"| {name} | {' | '.join(cells)} | {growth:.1f}x |")
-    scoring = [
-        (one.seconds["head_tail, scored"] - one.seconds["head_tail, offline"])
-        / one.seconds["tiktoken"]
-        for one in figures
-    ]
-    print(f"| scoring alone | {' | '.join(f'{one:.2f}x' for one in scoring)} | |")
+    passes = [statistics.median(bare for _, bare in one.seconds.values()) for one in figures]
+    shown = " | ".join(f"{seconds:.2f} s" for seconds in passes)
+    print(f"| tiktoken | {shown} | {passes[-1] / passes[0]:.1f}x |")
     memory = " | ".join(f"{one.memory:.1f}x of the file" for one in figures)
     print(f"| memory, peak | {memory} | |")
 
