@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 SectionRole = Literal[
@@ -28,6 +29,7 @@ SectionRole = Literal[
 ]
 
 TITLE_CHARACTERS_MAX = 60
+_TITLES_REMEMBERED = 512
 
 # The first that matches the lower-cased title decides, so narrow ones stand before wide ones.
 _ROLE_WORDS: tuple[tuple[SectionRole, str], ...] = (
@@ -124,6 +126,7 @@ class Outline:
         return tuple(sorted(end for end in ends if end))
 
 
+@lru_cache(maxsize=_TITLES_REMEMBERED)
 def role_of(title: str) -> SectionRole:
     """What belongs under a heading with this title."""
     lowered = title.lower().replace("_", " ")

@@ -22,7 +22,8 @@ Speaker = Literal["user", "assistant", "tool", "call", "summary", "unknown"]
 # Longer lines are split at sentences, longer sentences at a blank or comma.
 UNIT_CHARACTERS_MAX = 400
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+(?=[A-Z\"'`(\[一-鿿])|(?<=[。！？；])(?=\S)")
+# The stop and the gap behind it; full-width stops need none.
+_SENTENCE_END = re.compile(r"[.!?][ \t]+(?=[A-Z\"'`(\[一-鿿])|[。！？；](?=\S)")
 _BULLET = re.compile(r"^(?:#{1,6}\s+|[-*+•·]\s+|\(?\d{1,3}[.)、]\s+|>\s+)+")
 _BULLET_BEGINNINGS = frozenset("#-*+•·(>0123456789")
 _HEADING = re.compile(r"^#{1,6}\s+(?P<markdown>\S.*)$|^\*\*(?P<bold>[^*]+)\*\*:?$")
@@ -175,7 +176,7 @@ def _spans(text: str, *, by_sentence: bool) -> Iterator[tuple[int, int]]:
         if len(line) > UNIT_CHARACTERS_MAX or (by_sentence and _may_have_gap(line)):
             sentence = start
             for gap in _SENTENCE_END.finditer(text, start, stop):
-                yield from _short_spans(text, sentence, gap.start())
+                yield from _short_spans(text, sentence, gap.start() + 1)
                 sentence = gap.end()
             yield from _short_spans(text, sentence, stop)
         elif line:

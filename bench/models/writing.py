@@ -78,17 +78,18 @@ def write_summary(
     """
     is_prose = not outline.sections
     sections = _placed(outline, units)
-    empty = _render(outline, {}, units)
+    nothing = _nothing(units)
+    empty = _render(outline, {}, nothing)
     budget = min(tokens_wanted, output_tokens_max - (0 if is_prose else count(empty)))
     ranked = sorted(units, key=lambda unit: -salience[unit.order])
     chosen = _chosen(outline, ranked, sections, salience, budget, is_balanced)
     while True:
-        text = _render(outline, _by_section(chosen), units)
+        text = _render(outline, _by_section(chosen), nothing)
         over = count(text) - output_tokens_max
         if over <= 0:
             return Completion(text)
         if not chosen:
-            return _cut_short(outline, ranked, units, output_tokens_max)
+            return _cut_short(outline, ranked, nothing, output_tokens_max)
         chosen = _without_least(chosen, over)
 
 
@@ -146,13 +147,14 @@ def _by_section(chosen: Sequence[_Choice]) -> dict[int, list[str]]:
     return lines
 
 
-def _render(outline: Outline, lines: Mapping[int, Sequence[str]], units: Sequence[Unit]) -> str:
+def _render(outline: Outline, lines: Mapping[int, Sequence[str]], nothing: str) -> str:
     if not outline.sections:
-        return "\n".join(lines.get(0, ())) or _nothing(units)
+        return "\n".join(lines.get(0, ())) or nothing
     parts = [outline.opening] if outline.opening else []
+    tags = outline.closing_tags
     for number, section in enumerate(outline.sections):
-        content = [f"- {_safe(text, outline)}" for text in lines.get(number, ())]
-        parts.append(_section_text(section, content or [_nothing(units)]))
+        content = [f"- {_safe(text, tags)}" for text in lines.get(number, ())]
+        parts.append(_section_text(section, content or [nothing]))
     return "\n".join([*parts, outline.closing] if outline.closing else parts)
 
 
@@ -161,9 +163,9 @@ def _section_text(section: Section, content: Sequence[str]) -> str:
     return "\n".join([section.opening, *content, *closing])
 
 
-def _safe(text: str, outline: Outline) -> str:
+def _safe(text: str, closing_tags: Sequence[str]) -> str:
     """The text without anything that would end a part of the outline early."""
-    for tag in outline.closing_tags:
+    for tag in closing_tags:
         text = text.replace(tag, tag.strip("</>"))
     return text
 
@@ -175,7 +177,7 @@ def _nothing(units: Sequence[Unit]) -> str:
 
 
 def _cut_short(
-    outline: Outline, ranked: Sequence[Unit], units: Sequence[Unit], output_tokens_max: int
+    outline: Outline, ranked: Sequence[Unit], nothing: str, output_tokens_max: int
 ) -> Completion:
     """What is left under a cap too small for the outline: whole sections, or one clipped unit."""
     text = ""
@@ -186,7 +188,7 @@ def _cut_short(
         return Completion(text, "length")
     parts: list[str] = [outline.opening] if outline.opening else []
     for section in outline.sections:
-        parts.append(_section_text(section, [_nothing(units)]))
+        parts.append(_section_text(section, [nothing]))
         longer = "\n".join(parts)
         if count(longer) > output_tokens_max:
             break
