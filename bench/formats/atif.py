@@ -45,7 +45,7 @@ def read(source: Source) -> Iterator[Session]:
         place = "" if is_single else f"{source.where(number)}, "
         for position, step in enumerate(steps, 1):
             _add_step(builder, step, f"{place}step {position}")
-        _link(builder, record)
+        _link(builder, record, source)
         session = builder.finish(source, NAME)
         if session is not None:
             yield session
@@ -104,9 +104,11 @@ def _add_results(
             builder.add_result(call_id, content, where, timestamp=timestamp)
 
 
-def _link(builder: SessionBuilder, record: Record) -> None:
+def _link(builder: SessionBuilder, record: Record, source: Source) -> None:
     name = PurePath(text_of(record.get("continued_trajectory_ref"))).name
-    builder.cluster = f"atif/{builder.id.split('-cont-')[0]}"
+    # Harbor calls the files trajectory.json, trajectory.cont-1.json and so on.
+    folder, stem = source.path.absolute().parent.name, source.name.split(".cont-")[0]
+    builder.cluster = f"atif/{folder}/{stem}"
     if name:
         builder.log.add("continued", "whole file", f"the trajectory goes on in {name}")
 

@@ -75,7 +75,7 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.builder = SessionBuilder("")
-        self.items = ResponseItems(self.builder)
+        self.items = ResponseItems(self.builder, unwraps_outputs=True)
         self.said: Counter[tuple[str, str]] = Counter()
         """Messages of this turn that one of the two kinds of lines has said and the other not."""
         self.has_events = False

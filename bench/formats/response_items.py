@@ -73,8 +73,10 @@ def has_part_types(content: Any) -> bool:
 class ResponseItems:
     """Takes items in their order and fills a builder."""
 
-    def __init__(self, builder: SessionBuilder) -> None:
+    def __init__(self, builder: SessionBuilder, *, unwraps_outputs: bool = False) -> None:
         self.builder = builder
+        self.unwraps_outputs = unwraps_outputs
+        """True when outputs are JSON around the text, as Codex writes them."""
         self.open: Draft | None = None
         """The assistant draft of the response that is still being told."""
         self.newest: Draft | None = None
@@ -94,9 +96,9 @@ class ResponseItems:
         elif kind in RESULT_TYPES:
             self.close()
             output = item.get("output", item.get("tools", item.get("result")))
-            self.builder.add_result(
-                item.get("call_id"), _unwrapped(output), where, timestamp=timestamp
-            )
+            if self.unwraps_outputs:
+                output = _unwrapped(output)
+            self.builder.add_result(item.get("call_id"), output, where, timestamp=timestamp)
         elif kind == "image_generation_call":
             draft = self.assistant(where, timestamp)
             self.builder.add_call(

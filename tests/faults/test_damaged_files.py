@@ -3,6 +3,7 @@
 import json
 import tracemalloc
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -650,3 +651,60 @@ def test_memory_of_one_object_with_wide_characters(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert len(session.events) == 1_200
     assert peak < 6 * path.stat().st_size
+
+
+def _said_by_user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": "text", "text": text}]}
+
+
+WRITTEN: dict[str, tuple[Callable[[str], Any], Callable[[list[Any]], list[Any]]]] = {
+    "openai-responses": (
+        lambda text: {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": text}],
+        },
+        lambda messages: [{"input": messages, "instructions": ""}],
+    ),
+    "openhands": (
+        lambda text: {"source": "user", "action": "message", "args": {"content": text}},
+        lambda messages: [{"history": messages}],
+    ),
+    "inspect-ai": (
+        _said_by_user,
+        lambda messages: [{"eval": {}, "samples": [{"id": 1, "epoch": 1, "messages": messages}]}],
+    ),
+    "opencode": (
+        lambda text: {"info": {"role": "user"}, "parts": [{"type": "text", "text": text}]},
+        lambda messages: [{"info": {"id": "s"}, "messages": messages}],
+    ),
+    "cline": (_said_by_user, list),
+    "goose": (_said_by_user, lambda messages: [{"working_dir": "/w", "conversation": messages}]),
+    "atif": (
+        lambda text: {"source": "user", "message": text},
+        lambda messages: [{"schema_version": "1", "steps": messages}],
+    ),
+    "langchain": (
+        lambda text: {"type": "human", "data": {"content": text}},
+        lambda messages: [{"messages": messages}],
+    ),
+}
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.sampled_from(sorted(WRITTEN)),
+    strange=st.dictionaries(st.integers(0, 5), VALUES, max_size=3),
+)
+def test_every_message_is_an_event_or_a_repair(
+    tmp_path: Path, name: str, strange: dict[int, Any]
+) -> None:
+    message, packed = WRITTEN[name]
+    messages = [strange.get(place, message(f"text {place}")) for place in range(7)]
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(map(json.dumps, packed(messages))), encoding="utf-8")
+    session = only_session(path, format=name)
+    texts = [event.message.text for event in session.events]
+    whole = [f"text {place}" for place in range(7) if place not in strange]
+    assert [text for text in texts if text in whole] == whole
+    assert len(texts) + len(session.repairs) >= len(messages)
