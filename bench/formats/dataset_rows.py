@@ -140,6 +140,8 @@ def _conversation(record: Record) -> list[Any] | None:
 
 def _messages(value: Any) -> list[Record] | None:
     if isinstance(value, dict):
+        if isinstance(value.get("role", value.get("from")), list):
+            return _messages(_rows(value))
         return next((held for key in _NAMES if (held := _messages(value.get(key)))), None)
     if not isinstance(value, list):
         return None
@@ -147,6 +149,16 @@ def _messages(value: Any) -> list[Record] | None:
     messages = [message for item in objects if (message := _message(item)) is not None]
     # A list in which most is something else is no conversation.
     return messages if messages and 2 * len(messages) > len(value) else None
+
+
+def _rows(columns: Record) -> list[Record]:
+    """Some tables turn a list of objects into an object of lists: back again."""
+    lists = {key: items for key, items in columns.items() if isinstance(items, list)}
+    count = max(map(len, lists.values()), default=0)
+    return [
+        {key: items[place] for key, items in lists.items() if place < len(items)}
+        for place in range(count)
+    ]
 
 
 def _message(item: Record) -> Record | None:

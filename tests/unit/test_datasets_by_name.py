@@ -23,6 +23,7 @@ MESSAGES: list[dict[str, Any]] = [
     {"role": "assistant", "content": "Twelve.", "tool_calls": None},
 ]
 TOLD = ["user: Count.", 'assistant: +count(a) {"of": 1}', "tool: [a] 12", "assistant: Twelve."]
+KEYS = ("role", "content", "tool_calls", "tool_call_id")
 SPOKEN = [{"from": "human", "value": "Count."}, {"from": "gpt", "value": "Twelve."}]
 
 
@@ -33,6 +34,7 @@ SPOKEN = [{"from": "human", "value": "Count."}, {"from": "gpt", "value": "Twelve
         {"trajectory": json.dumps(MESSAGES), "score": 1.0},
         {"traj": {"messages": MESSAGES}},
         {"anything": MESSAGES, "other": ["a"]},
+        {"messages": {key: [row.get(key) for row in MESSAGES] for key in KEYS}},
         {"history": [json.dumps(message) for message in MESSAGES]},
         {"id": 3, "messages": MESSAGES, "prompt": "Count.", "tools": None},
     ],
