@@ -27,6 +27,7 @@ from bench.strategy import (
     Stage,
     Strategy,
     Usage,
+    strategy_for,
 )
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ __all__ = [
     "load_sessions",
     "make_model",
     "replay",
+    "strategy_for",
 ]
 
 # Imported only when they are asked for, since they take longer.

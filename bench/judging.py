@@ -94,6 +94,7 @@ class Judge:
                 found, self.floor_scores, self.ceiling_scores
             ).value,
             "recoverable": found.lost_recoverable.value,
+            "retention_after_recorded": self._after_recorded(found),
             "recovered": None,
             "stale": found.stale.value,
             "invented": found.invented.value,
@@ -113,6 +114,14 @@ class Judge:
             "invalid_projections": len(invalid_requests(seen, self.history)),
             "requests_served": sum(request.is_served for request in seen.requests),
         }
+
+    def _after_recorded(self, found: Scores) -> float | None:
+        """The needed uses that depended on a summary of the recorded tool: a stratum by itself."""
+        value, floor, ceiling = (
+            scores.needed_after_recorded_compaction.value
+            for scores in (found, self.floor_scores, self.ceiling_scores)
+        )
+        return normalised(value, floor, ceiling)
 
     def _by_severity(self, found: Scores, severity: str) -> float | None:
         empty = Share()

@@ -94,6 +94,16 @@ METRICS: tuple[Metric, ...] = (
         "reference would have returned.",
     ),
     Metric(
+        "retention_after_recorded",
+        "After a recorded cut",
+        "share",
+        "higher",
+        "present",
+        "share",
+        "The part of the needed uses that came after a compaction of the recorded tool and so "
+        "depended on its summary.",
+    ),
+    Metric(
         "recovered",
         "Recovered",
         "share",

@@ -22,6 +22,7 @@ _UNSCORED: tuple[str, ...] = (
     "retention_re_readable",
     "retention_recoverable",
     "recoverable",
+    "retention_after_recorded",
     "recovered",
     "stale",
     "invented",

@@ -13,8 +13,8 @@ from bench.events import Session
 def session_digest(session: Session) -> str:
     """A hash of what was said, done and offered: 32 hex digits.
 
-    Id, path, format and what the recorded tool did beside the history don't count. Reasoning
-    doesn't either: it is never sent.
+    The summaries of recorded compactions count, since `recorded` replays them; id, path, format
+    and recorded usage don't. Reasoning doesn't either: it is never sent.
     """
     digest = sha256(_line([asdict(tool) for tool in session.tools]))
     for event in session.events:
@@ -32,6 +32,8 @@ def session_digest(session: Session) -> str:
                 ]
             )
         )
+    for one in session.recorded_compactions:
+        digest.update(_line([one.after_seq, one.kept_from_seq, one.summary]))
     return digest.hexdigest()[:32]
 
 

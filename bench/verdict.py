@@ -167,16 +167,20 @@ def compare_all(
 def ranking(cells: Sequence[CellRow], strategies: Sequence[str]) -> list[str]:
     """Strategies by mean retention, highest first, over the sessions that all of them share.
 
-    Where they share none each stands on its own sessions.
+    One that was measured on fewer than half as many sessions as another stands behind, since a
+    high mean over two sessions is no sign of a good strategy. Where they share no session each
+    stands on its own.
     """
     values = {strategy: _by_session(_values(cells, strategy)) for strategy in strategies}
-    common = set.intersection(*(set(known) for known in values.values()))
+    most = max(len(known) for known in values.values())
+    few = {strategy for strategy, known in values.items() if 2 * len(known) < most}
+    common = set.intersection(*(set(values[s]) for s in strategies if s not in few))
 
     def height(strategy: str) -> float:
         known = values[strategy]
         return mean(known[session] for session in known if not common or session in common) or 0.0
 
-    return sorted(strategies, key=lambda strategy: -height(strategy))
+    return sorted(strategies, key=lambda strategy: (strategy in few, -height(strategy)))
 
 
 def missing_cells(cells: Sequence[CellRow]) -> list[tuple[str, str, str]]:

@@ -22,6 +22,7 @@ MEANS: tuple[str, ...] = (
     "retention_said_once",
     "retention_re_readable",
     "retention_recoverable",
+    "retention_after_recorded",
     "recoverable",
     "recovered",
     "stale",

@@ -86,6 +86,7 @@ COLUMNS: tuple[Column, ...] = (
     _of_metric("retention_said_once", "said once", numbers.share),
     _of_metric("retention_re_readable", "re-readable", numbers.share),
     _of_metric("retention_recoverable", "or recoverable", numbers.share),
+    _of_metric("retention_after_recorded", "after a recorded cut", numbers.share),
     _of_metric("retention_needed", "needed", numbers.share),
     _of_metric("stale", "stale", numbers.share),
     _of_metric("invented", "invented", numbers.share),

@@ -37,6 +37,7 @@ CELLS: dict[str, str] = {
     "retention_re_readable": "float64",
     "retention_recoverable": "float64",
     "recoverable": "float64",
+    "retention_after_recorded": "float64",
     "tokens_recovery": "float64",
     "recovered": "float64",
     "stale": "float64",

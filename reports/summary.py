@@ -41,6 +41,7 @@ SUMMARY: dict[str, str] = {
     "retention_said_once": "float64",
     "retention_re_readable": "float64",
     "retention_recoverable": "float64",
+    "retention_after_recorded": "float64",
     "recovered": "float64",
     "stale": "float64",
     "invented": "float64",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bench.plan import CONTROLS
 from reports.fact_frames import counted
-from reports.frames import RunData
+from reports.frames import CELL_KEYS, RunData
 from reports.numbers import share, tokens
 from reports.style import in_order, label
 from reports.summary import summarise
@@ -73,16 +73,17 @@ def _denominators(data: RunData) -> Iterator[str]:
 
 
 def _models(data: RunData) -> Iterator[str]:
-    models = _own(data)["model"]
+    asking = data.compactions[data.compactions["asked"] > 0].drop_duplicates(list(CELL_KEYS))
+    models, cells = asking["model"], len(_own(data))
     if offline := int((models == "offline").sum()):
         yield (
-            f"Stand-in model: {offline} of {len(models)} cells were summarised by the offline "
+            f"Stand-in model: {offline} of {cells} cells were summarised by the offline "
             "model, which extracts. They show mechanics (when it fires, what it drops), not how a "
             "real model words a summary."
         )
     if lossy := int(models.str.startswith("lossy").sum()):
         yield (
-            f"Lossy model: in {lossy} of {len(models)} cells units are forgotten by coin over the "
+            f"Lossy model: in {lossy} of {cells} cells units are forgotten by coin over the "
             "kinds that the scorer counts: compare only at equal summary tokens."
         )
 

@@ -212,11 +212,20 @@ def test_threats_that_apply_come_with_numbers() -> None:
     assert "Lossy model" not in found
 
 
+def test_only_cells_that_asked_a_model_were_summarised_by_it() -> None:
+    data = sample_run(8, ("layered", "prune", "keep_all", "empty"))
+    asked = data.compactions["asked"].where(data.compactions["strategy"] == "layered", 0)
+    found = " ".join(threats(replace(data, compactions=data.compactions.assign(asked=asked))))
+    assert "8 of 16 cells were summarised by the offline model" in found
+
+
 def test_threats_that_do_not_apply_are_left_out() -> None:
     data = sample_run(8, ("layered", "head_tail", "keep_all", "empty"))
     cells = data.cells.assign(model="openai:gpt", window=200_000.0, retention_layer="recovered")
     facts = data.facts.assign(model="openai:gpt")
-    found = " ".join(threats(replace(data, cells=cells, facts=facts)))
+    compactions = data.compactions.assign(model="openai:gpt")
+    real = replace(data, cells=cells, facts=facts, compactions=compactions)
+    found = " ".join(threats(real))
     for absent in ("Small", "Stand-in", "Stopped", "Not exercised", "Unequal", "Layer present"):
         assert absent not in found, absent
     assert threats(empty_run()) == ()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.verdict import Verdict, compare_all, verdict
+from bench.verdict import Verdict, compare_all, ranking, verdict
 from bench.verdict_table import table
 
 
@@ -456,3 +456,10 @@ def test_savings_are_a_ratio_of_sums() -> None:
 def test_a_fixed_window_is_a_number_in_the_table() -> None:
     cells = [{**cell("prune", 0, 0.5), "window": 9_000, "window_asked": None}]
     assert table(cells)[0]["window"] == 9_000
+
+
+def test_strategy_measured_on_few_sessions_never_leads() -> None:
+    cells = [cell("steady", session, 0.8) for session in range(9)]
+    cells += [cell("lucky", session, 1.0 if session < 2 else None) for session in range(9)]
+    cells += [cell("weak", session, 0.5) for session in range(9)]
+    assert ranking(cells, ["lucky", "weak", "steady"]) == ["steady", "weak", "lucky"]
