@@ -33,10 +33,15 @@ _COMPANION = "a companion file, not a session"
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A file from which no session was read, and why."""
+    """A file from which no session was read, and why.
+
+    `is_expected` is true when nothing is missing by it: it lies beside sessions, or what it says is
+    read with another file.
+    """
 
     path: str
     reason: str
+    is_expected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,19 +128,21 @@ def _read_all(
     files: Sequence[tuple[Path, bool]], chosen: Format | None, evidence: dict[str, str]
 ) -> Iterator[Session | Rejected]:
     for path, is_searched in files:
-        reason = _why_not_read(path) if is_searched else None
-        if reason is not None:
-            yield Rejected(str(path), reason)
+        rejected = _not_read(path) if is_searched else None
+        if rejected is not None:
+            yield rejected
         else:
             yield from _read_file(path, chosen, evidence)
 
 
-def _why_not_read(path: Path) -> str | None:
+def _not_read(path: Path) -> Rejected | None:
     if any(fnmatchcase(path.name, pattern) for pattern in _COMPANIONS):
-        return _COMPANION
+        return Rejected(str(path), _COMPANION, is_expected=True)
     if path.is_dir():
-        return "a link to a folder, which isn't followed; give the folder itself"
-    return _part_of_another(path)
+        what = "a link to a folder, which isn't followed; give the folder itself"
+        return Rejected(str(path), what)
+    reason = _part_of_another(path)
+    return None if reason is None else Rejected(str(path), reason, is_expected=True)
 
 
 def _part_of_another(path: Path) -> str | None:
@@ -236,7 +243,8 @@ def _continued(found: Iterator[Session | Rejected]) -> Iterator[Session | Reject
             continue
         if before is not None:
             if _continues(before, item):
-                yield Rejected(before.path, f"its whole conversation stands in {item.path}")
+                what = f"its whole conversation stands in {item.path}"
+                yield Rejected(before.path, what, is_expected=True)
             else:
                 yield before
         before = item

@@ -220,7 +220,11 @@ def _rejected(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
     """Sentences about files that were no sessions; those that can't be any aren't mentioned."""
     if not arguments.sessions:
         return []
-    suspect = [one for one in loaded.rejected if _might_be_a_session(Path(one.path))]
+    suspect = [
+        one
+        for one in loaded.rejected
+        if not one.is_expected and _might_be_a_session(Path(one.path))
+    ]
     named = [f"{one.path}: not read: {one.reason}" for one in suspect[:_REJECTED_NAMED]]
     if len(suspect) > len(named):
         named.append(
@@ -244,10 +248,9 @@ def _said_of_recordings(sessions: Sequence[Session], options: RunOptions) -> lis
 
 
 def _might_be_a_session(path: Path) -> bool:
-    companions = ("facts.jsonl", "distractors.jsonl")
     if str(path).startswith(DATASET_PREFIX):
         return True
-    return path.suffix in _SESSION_SUFFIXES and path.name not in companions
+    return path.suffix in _SESSION_SUFFIXES
 
 
 def _free_folder(wanted: Path) -> Path:

@@ -121,6 +121,7 @@ def read(source: Source) -> Iterator[Session]:
 class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
+        self.is_lines = source.sample.shape == "lines"
         self.main = _Chain(SessionBuilder(""))
         self.side: dict[str, _Chain] = {}
         self.chain_of_uuid: dict[str, str] = {}
@@ -161,13 +162,12 @@ class _Reader:
             self.unknown_types[kind] = self.unknown_types.get(kind, 0) + 1
 
     def _is_repeated(self, uuid: str, record: Record, number: int) -> bool:
-        is_lines = self.source.sample.shape == "lines"
         first = self.seen.get(uuid)
         if first is None:
             # Lines can be read again, so that only the few that are repeated have to be compared.
-            self.seen[uuid] = (number, self.source.offset if is_lines else hash(_says(record)))
+            self.seen[uuid] = (number, self.source.offset if self.is_lines else hash(_says(record)))
             return False
-        if is_lines:
+        if self.is_lines:
             earlier = self.source.line_at(first[1])
             is_same = isinstance(earlier, dict) and _says(earlier) == _says(record)
         else:

@@ -524,10 +524,34 @@ def test_damage_behind_the_last_session_is_reported_with_it(
     assert [kind for row in sessions_found for kind in repair_kinds(row)].count("bad_line") == 2
 
 
-def test_one_long_line(tmp_path: Path) -> None:
-    long = {"role": "user", "content": "Q" * 5_000_000}
-    session = only_session(write_lines(tmp_path / "x.jsonl", long, REPLY))
-    assert [len(event.message.text) for event in session.events] == [5_000_000, 5]
+@pytest.mark.parametrize("place", [0, 1])
+def test_one_long_line(tmp_path: Path, place: int) -> None:
+    lines = [REPLY, REPLY]
+    lines.insert(place, {"role": "user", "content": "Q" * 20_000_000})
+    path = write_lines(tmp_path / "x.jsonl", *lines)
+    tracemalloc.start()
+    session = only_session(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert max(len(event.message.text) for event in session.events) == 20_000_000
+    assert peak < 4 * path.stat().st_size
+
+
+# Text in which a line is a whole record of its own can't be told from records.
+LINES_OF_TEXT = st.text(st.characters(exclude_characters="{[", exclude_categories=["Cs"]))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(LINES_OF_TEXT.map("x{}".format), min_size=1, max_size=6))
+def test_raw_line_feeds_anywhere(tmp_path: Path, texts: list[str]) -> None:
+    path = tmp_path / "x.jsonl"
+    records = [json.dumps({"role": "user", "content": text}) for text in texts]
+    broken = "\n".join(record.replace("\\\\", "\0").replace("\\n", "\n") for record in records)
+    path.write_text(broken.replace("\0", "\\\\"), encoding="utf-8", newline="")
+    session = only_session(path)
+    assert [event.message.text for event in session.events] == texts
+    assert session.skipped_lines == 0
+    read_fully(path)
 
 
 @pytest.mark.parametrize("name", sorted(NEW))

@@ -51,6 +51,8 @@ def test_what_is_no_session_is_listed(tmp_path: Path) -> None:
         "results.jsonl",
     }
     assert reasons["empty.jsonl"] == reasons["blank.jsonl"] == "empty file"
+    quiet = {Path(row.path).name for row in loaded.rejected if row.is_expected}
+    assert quiet == {"facts.jsonl", "README.md"}
     for name in ("facts.jsonl", "README.md"):
         assert reasons[name] == "a companion file, not a session"
     assert "nothing usable" in reasons["nothing.jsonl"]
