@@ -28,7 +28,7 @@ NAME = "opencode"
 RANK = 27
 PART = "a part of an opencode session"
 
-_SILENT_PARTS = frozenset({"step-start", "step-finish", "snapshot", "patch", "agent", "retry"})
+_SILENT_PARTS = frozenset({"step-finish", "snapshot", "patch", "agent", "retry"})
 
 
 def detect(sample: Sample) -> str | None:
@@ -326,25 +326,40 @@ def _add_message(
     parts = [row for row in told.parts if kind_of(row[0]) not in _SILENT_PARTS | {"compaction"}]
     if not parts and compaction is not None and role == "user":
         return compaction  # The message that only asked for the compaction.
-    _add_parts(builder, role, told, parts, timestamp)
+    last: Draft | None = None
+    for step in _steps(parts):
+        last = _add_step(builder, role, told.where, step, timestamp)
+    if last is None:
+        builder.log.add("empty_message", told.where, f"an empty {role} message left out")
+    elif role == "assistant" and isinstance(told.info.get("tokens"), dict):
+        _add_usage(builder, last, told.info["tokens"])
     return compaction
 
 
-def _add_parts(
+def _steps(parts: list[tuple[Record, str]]) -> list[list[tuple[Record, str]]]:
+    """The parts of each request to the model: older messages hold a whole chain of them."""
+    steps: list[list[tuple[Record, str]]] = [[]]
+    for row in parts:
+        if kind_of(row[0]) == "step-start":
+            steps.append([])
+        else:
+            steps[-1].append(row)
+    return [step for step in steps if step]
+
+
+def _add_step(
     builder: SessionBuilder,
     role: str,
-    told: _Told,
+    where: str,
     parts: list[tuple[Record, str]],
     timestamp: float | None,
-) -> None:
-    is_user = role == "user"
-    draft: Draft | None = None
-    results: list[tuple[Any, Any, str]] = []
-    for part, where in parts:
+) -> Draft:
+    """One message and the results of its calls."""
+    draft = builder.add("user" if role == "user" else "assistant", where, timestamp=timestamp)
+    draft.is_meta = role == "user" and all(part.get("synthetic") is True for part, _ in parts)
+    results: list[tuple[Any, Record, str]] = []
+    for part, place in parts:
         kind = kind_of(part)
-        if draft is None:
-            draft = builder.add("user" if is_user else "assistant", told.where, timestamp=timestamp)
-            draft.is_meta = is_user and all(row.get("synthetic") is True for row, _ in parts)
         if kind == "text":
             draft.texts.append(text_of(part.get("text")))
         elif kind == "reasoning":
@@ -355,21 +370,21 @@ def _add_parts(
             state = part.get("state")
             state = state if isinstance(state, dict) else {}
             builder.add_call(draft, part.get("callID"), part.get("tool"), state.get("input"))
-            result = state.get("output", state.get("error"))
-            if result is not None:
-                results.append((part.get("callID"), result, where))
+            results.append((part.get("callID"), state, place))
         elif kind == "subtask":
             draft.texts.append(text_of(part.get("prompt")))
         else:
-            builder.log.add("unknown_record", where, f"a part of type {kind!r} left out")
-    if draft is None:
-        builder.log.add("empty_message", told.where, f"an empty {role} message left out")
-        return
-    for call_id, result, where in results:
-        builder.add_result(call_id, result, where, timestamp=timestamp)
-    tokens = told.info.get("tokens")
-    if not is_user and isinstance(tokens, dict):
-        _add_usage(builder, draft, tokens)
+            builder.log.add("unknown_record", place, f"a part of type {kind!r} left out")
+    for call_id, state, place in results:
+        output = state.get("output", state.get("error"))
+        if output is None:
+            continue  # It never came back.
+        result = builder.add_result(call_id, output, place, timestamp=timestamp)
+        files = state.get("attachments")
+        for file in files if isinstance(files, list) else []:
+            if isinstance(file, dict):
+                _add_file(result, file)
+    return draft
 
 
 def _add_file(draft: Draft, part: Record) -> None:

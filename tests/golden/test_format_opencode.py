@@ -177,3 +177,25 @@ def test_a_compaction_and_what_it_kept(tmp_path: Path) -> None:
     )
     assert told(session) == [*TOLD, "user (meta): Continue.", "assistant: Done."]
     assert json.dumps(repair_kinds(session)) == "[]"
+
+
+def test_a_chain_of_steps_in_one_message(tmp_path: Path) -> None:
+    shot = {"type": "file", "mime": "image/png", "url": "data:image/png;base64,aa"}
+    parts = [
+        {"type": "step-start"},
+        {"type": "text", "text": "First ls."},
+        {"type": "tool", "callID": "c1", "tool": "bash", "state": {**CALL, "attachments": [shot]}},
+        {"type": "step-finish"},
+        {"type": "step-start"},
+        {"type": "text", "text": "One file."},
+        {"type": "horn"},
+    ]
+    export = {"info": SESSION, "messages": [{"info": MESSAGES[1], "parts": parts}]}
+    session = only_session(write_json(tmp_path / "export.json", export))
+    assert told(session) == [
+        'assistant: First ls. +bash(c1) {"command": "ls"}',
+        "tool: [c1] quay.txt <image/png>",
+        "assistant: One file.",
+    ]
+    assert session.recorded_usage == (RecordedUsage(3, 47, 40, 7),)
+    assert repair_kinds(session) == ["unknown_record"]
