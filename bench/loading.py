@@ -127,30 +127,29 @@ def _files_below(folder: Path) -> Iterator[Path]:
 def _read_all(
     files: Sequence[tuple[Path, bool]], chosen: Format | None, evidence: dict[str, str]
 ) -> Iterator[Session | Rejected]:
+    given = {realpath(path) for path, _ in files}
     for path, is_searched in files:
-        rejected = _not_read(path) if is_searched else None
+        rejected = _not_read(path, given) if is_searched else None
         if rejected is not None:
             yield rejected
         else:
             yield from _read_file(path, chosen, evidence)
 
 
-def _not_read(path: Path) -> Rejected | None:
+def _not_read(path: Path, given: set[str]) -> Rejected | None:
     if any(fnmatchcase(path.name, pattern) for pattern in _COMPANIONS):
         return Rejected(str(path), _COMPANION, is_expected=True)
     if path.is_dir():
         what = "a link to a folder, which isn't followed; give the folder itself"
         return Rejected(str(path), what)
-    reason = _part_of_another(path)
-    return None if reason is None else Rejected(str(path), reason, is_expected=True)
-
-
-def _part_of_another(path: Path) -> str | None:
     for candidate in formats():
         whole_of = getattr(candidate, "part_of", None)
         owner = whole_of(path) if whole_of is not None else None
         if owner is not None:
-            return f"{getattr(candidate, 'PART', 'a part of a session')}, read with {owner}"
+            part = getattr(candidate, "PART", "a part of a session")
+            if realpath(owner) in given:
+                return Rejected(str(path), f"{part}, read with {owner}", is_expected=True)
+            return Rejected(str(path), f"{part}; give {owner}, with which it is read")
     return None
 
 

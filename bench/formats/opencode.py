@@ -13,15 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
-from os import scandir
 from pathlib import Path
 from typing import Any
 
 from bench.events import Session
 from bench.formats.building import CompactionDraft, Draft, SessionBuilder, seconds, whole
 from bench.formats.content import flatten, kind_of, text_of
-from bench.formats.decoding import DamagedJson, RepairLog, decode_json
+from bench.formats.decoding import DamagedJson, decode_json
+from bench.formats.opencode_storage import (
+    is_plain,
+    lead_file,
+    part_files,
+    session_of_part,
+    storage_of_part,
+)
 from bench.formats.source import Record, Sample, Source
 
 NAME = "opencode"
@@ -40,7 +45,7 @@ def detect(sample: Sample) -> str | None:
             return "a message with sessionID"
         if isinstance(record.get("projectID"), str) and "directory" in record:
             return "a session with projectID and directory"
-        if sample.shape == "object" and _storage_of_part(sample.path) and kind_of(record):
+        if sample.shape == "object" and storage_of_part(sample.path) and kind_of(record):
             return "a part in a storage folder"
     return None
 
@@ -55,77 +60,14 @@ def part_of(path: Path) -> Path | None:
     """The file with which a message or a part is read."""
     if path.suffix != ".json":
         return None
-    storage = _storage_of_part(path)
+    storage = storage_of_part(path)
     if storage is not None:
-        session_id = _session_of_part(storage, path)
-        return _lead_file(storage, session_id) if session_id else None
+        session_id = session_of_part(storage, path)
+        return lead_file(storage, session_id) if session_id else None
     if path.parent.parent.name == "message":
-        lead = _lead_file(path.parents[2], path.parent.name)
+        lead = lead_file(path.parents[2], path.parent.name)
         return lead if lead != path else None
     return None
-
-
-def _storage_of_part(path: Path) -> Path | None:
-    for folder in (path.parent, path.parent.parent):
-        if folder.name == "part" and (folder.parent / "message").is_dir():
-            return folder.parent
-    return None
-
-
-def _lead_file(storage: Path, session_id: str) -> Path | None:
-    """The session file, without one the first message file."""
-    if not _is_plain(session_id):
-        return None
-    for pattern in (f"{session_id}.json", f"ses_{session_id}.json"):
-        found = sorted((storage / "session").glob(f"*/{_literal(pattern)}"))
-        if found:
-            return found[0]
-    return min((storage / "message" / session_id).glob("*.json"), default=None)
-
-
-def _is_plain(name: str) -> bool:
-    """True for an id that can be the name of a file; ids are data and may say anything."""
-    return (
-        bool(name) and len(name) < 200 and name not in (".", "..") and not set(name) & set("/\\\0")
-    )
-
-
-def _literal(name: str) -> str:
-    return "".join(f"[{character}]" if character in "*?[" else character for character in name)
-
-
-def _session_of_part(storage: Path, path: Path) -> str | None:
-    part = _object_in(path)
-    if isinstance(part.get("sessionID"), str):
-        return str(part["sessionID"])
-    named = part.get("messageID")
-    message_id = named if isinstance(named, str) else path.parent.name
-    return _sessions_of_messages(storage, _state(storage, "message")).get(message_id)
-
-
-def _state(storage: Path, name: str) -> tuple[tuple[str, int], ...]:
-    """What a folder is like now, so that an index of it can be kept."""
-    try:
-        with scandir(storage / name) as entries:
-            return tuple(sorted((entry.name, entry.stat().st_mtime_ns) for entry in entries))
-    except OSError:
-        return ()
-
-
-@lru_cache(maxsize=2)
-def _sessions_of_messages(storage: Path, _state_now: tuple[tuple[str, int], ...]) -> dict[str, str]:
-    return {
-        text_of(_object_in(path).get("id")) or path.stem: path.parent.name
-        for path in (storage / "message").glob("*/*.json")
-    }
-
-
-def _object_in(path: Path) -> Record:
-    try:
-        value = decode_json(path.read_bytes().strip(), RepairLog(), "")
-    except (OSError, DamagedJson):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 @dataclass(slots=True)
@@ -179,9 +121,9 @@ def _stored(source: Source, record: Record, number: int) -> Iterator[Session]:
     if source.sample.shape != "object":
         source.log.add("unknown_record", source.where(number), "no export of a session")
         return
-    storage = _storage_of_part(path)
+    storage = storage_of_part(path)
     if storage is not None:
-        session_id = _session_of_part(storage, path)
+        session_id = session_of_part(storage, path)
         if session_id is None:
             source.nothing_because = "a part whose message isn't in the folder"
             return
@@ -205,14 +147,14 @@ def _stored(source: Source, record: Record, number: int) -> Iterator[Session]:
 
 def _messages(storage: Path, session_id: str, source: Source) -> list[_Told]:
     found: dict[str, _Told] = {}
-    if not _is_plain(session_id):
+    if not is_plain(session_id):
         return []
     for path in sorted((storage / "message" / session_id).glob("*.json")):
         info = _counted(path, storage, source)
         if info is not None:
             message_id = text_of(info.get("id")) or path.stem
             found[message_id] = _Told(info, path.relative_to(storage).as_posix())
-    for path in _part_files(storage, set(found), session_id):
+    for path in part_files(storage, set(found), session_id):
         part = _counted(path, storage, source)
         if part is None:
             continue
@@ -227,40 +169,6 @@ def _messages(storage: Path, session_id: str, source: Source) -> list[_Told]:
             found[message_id] = _Told({"id": message_id, "role": role}, where)
         found[message_id].parts.append((part, where))
     return sorted(found.values(), key=lambda told: told.order)
-
-
-def _part_files(storage: Path, message_ids: set[str], session_id: str) -> Iterator[Path]:
-    folder = storage / "part"
-    for message_id in sorted(filter(_is_plain, message_ids)):
-        yield from sorted((folder / message_id).glob("*.json"))
-    known = _sessions_of_messages(storage, _state(storage, "message"))
-    for message_id, parts in _other_parts(storage, _state(storage, "part")).items():
-        for path, named_session in parts:
-            if path.parent.name == message_id and message_id in known:
-                continue  # In the folder of its message, which was looked at above.
-            if message_id in message_ids or named_session == session_id:
-                yield path
-
-
-@lru_cache(maxsize=2)
-def _other_parts(
-    storage: Path, _state_now: tuple[tuple[str, int], ...]
-) -> dict[str, list[tuple[Path, str]]]:
-    """Parts that lie in no folder of their message or whose message file is missing.
-
-    By message id, with the session that they name themselves.
-    """
-    known = _sessions_of_messages(storage, _state(storage, "message"))
-    found: dict[str, list[tuple[Path, str]]] = {}
-    for path in sorted((storage / "part").glob("*")):
-        inner = sorted(path.glob("*.json")) if path.is_dir() else [path]
-        if path.name in known or path.suffix not in ("", ".json"):
-            continue
-        for file in inner:
-            part = _object_in(file)
-            message_id = text_of(part.get("messageID")) or file.parent.name
-            found.setdefault(message_id, []).append((file, text_of(part.get("sessionID"))))
-    return found
 
 
 def _counted(path: Path, storage: Path, source: Source) -> Record | None:

@@ -199,3 +199,14 @@ def test_a_chain_of_steps_in_one_message(tmp_path: Path) -> None:
     ]
     assert session.recorded_usage == (RecordedUsage(3, 47, 40, 7),)
     assert repair_kinds(session) == ["unknown_record"]
+
+
+def test_parts_alone_name_the_file_to_give(tmp_path: Path) -> None:
+    folder = store(tmp_path / "storage")
+    loaded = load_sessions(folder / "part")
+    assert loaded.sessions == ()
+    lead = folder / "session" / "p" / "ses_1.json"
+    assert {row.reason for row in loaded.rejected} == {
+        f"a part of an opencode session; give {lead}, with which it is read"
+    }
+    assert not any(row.is_expected for row in loaded.rejected)
