@@ -198,7 +198,9 @@ class _Reader:
                 draft.texts.append(said)
             return
         number = whole(event.get("id"))
-        call_id = text_of(metadata.get("tool_call_id")) or f"event-{number or where}"
+        call_id = text_of(metadata.get("tool_call_id")) or (
+            f"event-{len(self.builder.drafts) if number is None else number}"
+        )
         name = text_of(metadata.get("function_name")) or action
         asked = _arguments_of_call(response, call_id)
         if asked is None:
@@ -227,19 +229,23 @@ class _Reader:
         if call_id not in self.calls:
             call_id = self.call_of_event.get(cause, "") if cause is not None else ""
         content = event.get("content", event.get("message"))
-        if call_id or (cause is None and self._awaits_result()):
-            self.builder.add_result(call_id or None, content, where, timestamp=timestamp)
+        if not call_id and cause is None:
+            # Events of the first generation have no ids: what is observed follows its action.
+            call_id = self._open_call()
+        if call_id:
+            self.builder.add_result(call_id, content, where, timestamp=timestamp)
             return
         text = flatten(content)[0]
         self.builder.add("user", where, text, timestamp=timestamp, is_meta=True)
 
-    def _awaits_result(self) -> bool:
+    def _open_call(self) -> str:
+        """The id of the next call of the newest response that has no result; empty for none."""
         answered = 0
         for draft in reversed(self.builder.drafts):
             if draft.role == "assistant":
-                return len(draft.calls) > answered
+                return draft.calls[answered].id if len(draft.calls) > answered else ""
             answered += draft.role == "tool"
-        return False
+        return ""
 
     def _condensation(self, arguments: Record, where: str) -> None:
         self.open = None

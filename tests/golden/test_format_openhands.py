@@ -96,7 +96,7 @@ def test_the_history_of_an_evaluation_without_ids(tmp_path: Path) -> None:
         "a.py",
         "Fixed.",
     ]
-    assert repair_kinds(session) == ["not_an_object", "missing_call_id"]
+    assert repair_kinds(session) == ["not_an_object"]
 
 
 def test_a_condensation_is_kept_beside_the_history(tmp_path: Path) -> None:
