@@ -116,3 +116,49 @@ def test_a_large_list_is_read_in_pieces(tmp_path: Path) -> None:
     source = Source(path)
     assert source.sample.shape == "list"
     assert [number for number, _ in source.records()] == [1, 2, 3]
+
+
+@given(
+    value=st.dictionaries(TEXTS, ITEMS, max_size=5),
+    chunk_bytes=st.integers(1, 40),
+    indent=st.none() | st.integers(0, 2),
+    ascii_only=st.booleans(),
+)
+def test_an_object_in_pieces(
+    value: dict[str, Any], chunk_bytes: int, indent: int | None, ascii_only: bool
+) -> None:
+    data = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
+    log = RepairLog()
+    for written in (data, b"\xef\xbb\xbf" + data + b"\n"):
+        assert whole_object(io.BytesIO(written), log, chunk_bytes) == value
+    assert log.take() == ()
+
+
+@given(
+    value=st.dictionaries(TEXTS, ITEMS, min_size=1, max_size=4),
+    data=st.data(),
+    more=st.sampled_from((b"", b"x", b"{}", b"]", b"\0")),
+)
+def test_a_damaged_object_is_none_and_leaves_no_repairs(
+    value: dict[str, Any], data: st.DataObject, more: bytes
+) -> None:
+    whole = json.dumps(value).encode()
+    kept = len(whole) if more else data.draw(st.integers(0, len(whole) - 1))
+    log = RepairLog()
+    assert whole_object(io.BytesIO(whole[:kept] + more), log, 7) is None
+    assert log.take() == ()
+
+
+@pytest.mark.parametrize(
+    "written", ["[1]", "3", '{"a" 1}', '{"a": 1,}', "{,}", '{"a": [1,]}', "{1: 2}"]
+)
+def test_what_is_no_object(written: str) -> None:
+    assert whole_object(io.BytesIO(written.encode()), RepairLog()) is None
+
+
+def test_repairs_of_an_object_in_pieces() -> None:
+    log = RepairLog()
+    data = b'{"a": ["12 gulls\xff", "\\ud83d"], "b": {"c": NaN}}'
+    expected = {"a": ["12 gulls\ufffd", "\ufffd"], "b": {"c": None}}
+    assert whole_object(io.BytesIO(data), log, 3) == expected
+    assert [row.kind for row in log.take()] == ["invalid_utf8", "lone_surrogate", "not_a_number"]
