@@ -163,23 +163,31 @@ def _told_again(conversation: Conversation, name: str) -> None:
     assert len(conversation.events) == 51
 
 
+@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
 def test_a_commit_that_fails_is_a_failed_compaction_and_the_request_is_sent(
-    filled: Path, tmp_path: Path
+    filled: Path, tmp_path: Path, is_after: bool
 ) -> None:
-    """F11.1, F1.6: fail open; the ladder's other rungs, which keep nothing, still serve."""
+    """F11.1, F1.6: fail open; the ladder's other rungs, which keep nothing, still serve.
+
+    When the failure is told behind the commit, the file is asked what became of it.
+    """
     seen = set()
     for path, fails_at in attempts(filled, tmp_path):
-        kind = faulty()
+        kind = faulty(is_after=is_after)
         with opened(path, connect=connect_with(kind)) as conversation:
             identity = conversation.checkpoint_id
+            known = len(rows(path))
             kind.statements, kind.fails_at = 0, fails_at
             attempt = conversation.request()
             assert attempt.observation.index == 0
             first = conversation.compactions[0]
             seen.add(first.outcome)
-            if first.outcome == "failed":
-                assert "can't be written: disk I/O error" in first.reason
-                assert conversation.checkpoint_id == identity
+            is_kept = len(rows(path)) > known
+            assert (first.outcome == "accepted") == is_kept
+            assert (conversation.checkpoint_id != identity) == is_kept
+            if not is_kept:
+                assert first.outcome == "failed"
+                assert "can't be written: " in first.reason
             if kind.statements < fails_at:
                 break
     assert seen == {"accepted", "failed"}

@@ -93,8 +93,10 @@ def test_f4_3_of_two_compactors_one_wins_and_the_other_is_told(tmp_path: Path) -
         assert "stale: this compaction was made on checkpoint none" in third.compactions[0].reason
         assert won[:12] in third.compactions[0].reason
         assert shown(attempt.projection)[:3] == before[:3]
-        third.refresh()
+        # Its next act begins with what stands.
+        tell(third, "assistant: fine")
         assert third.checkpoint_id == won
+        first.refresh()
         assert shown(third.projection)[:3] == shown(first.projection)[:3]
         third.close()
 
@@ -140,6 +142,25 @@ def test_who_tells_late_is_stale_by_name_and_loses_nothing(tmp_path: Path) -> No
             tell(first, "assistant: too late")
         first.refresh()
         assert first.events == second.events
+
+
+def test_events_told_meanwhile_dont_hinder_a_compaction_and_are_read_next(
+    tmp_path: Path,
+) -> None:
+    """A compaction covers a prefix, which what is told behind it doesn't change (F1.2)."""
+    path = tmp_path / "c.sqlite"
+    with opened(path) as first, opened(path) as second:
+        tell(first, *OPENING, *steps(0, 12))
+        second.refresh()
+        tell(second, "assistant: theirs")
+        assert first.compact().outcomes == ("accepted",)
+        with pytest.raises(StaleWrite, match="event 27 was told meanwhile"):
+            first.append(Event(27, Message("assistant", "mine")))
+        assert first.events[-1].message.text == "theirs"
+        tell(first, "user: next")
+        assert first.projection.head
+        second.refresh()
+        assert shown(second.projection) == shown(first.projection)
 
 
 def test_a_rewind_meanwhile_makes_a_compaction_stale(tmp_path: Path) -> None:
