@@ -283,3 +283,11 @@ def test_remark_is_one_more_line(style: str) -> None:
 
 def test_message_type_is_the_plain_one() -> None:
     assert isinstance(next(iter_events("chat", "zh", 20, seed=1)).message, Message)
+
+
+@pytest.mark.parametrize(("seed", "events"), [(1, 2_000), (2, 7_000)])
+def test_long_sessions_never_run_out_of_texts_without_a_fact(seed: int, events: int) -> None:
+    # The subject of a turn was once spelled like a planted value, so every text held it.
+    session, facts = generate_session("coding", "en", events, seed)
+    assert len(session.events) == events
+    assert facts
