@@ -10,17 +10,12 @@ from hypothesis import strategies as st
 from bench.converting import TARGETS, carried, converted, file_name, is_same
 from bench.events import (
     Attachment,
-    Event,
-    Message,
     RecordedCompaction,
     RecordedUsage,
     Session,
-    ToolCall,
     ToolDefinition,
 )
-from bench.formats.own import session_to_bytes
 from bench.loading import load_sessions
-from tests.builders import session
 from tests.generators import sessions
 
 _TEXTS = st.sampled_from(
