@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench.conversation_records import CompletionRecord, record_text, sealed
+from bench.conversation_records import CompletionRecord, PrefixDigests, record_text, sealed
 from strategies.layered.checkpoint import read_record, to_record
 from strategies.layered.checkpoint import sealed as sealed_checkpoint
 from tests.conversation_parts import (
@@ -198,6 +198,24 @@ def test_what_the_id_cannot_tell_is_refused_by_name(tmp_path: Path, name: str) -
     data, path = _tampered(tmp_path, change)
     put(path, resealed(data))
     _refused(path, failure, text)
+
+
+def test_a_record_that_covers_less_than_its_checkpoint_is_refused(tmp_path: Path) -> None:
+    """The digest fits what the record says; the checkpoint says something else."""
+    path = tmp_path / "c.sqlite"
+    with compacted(path) as conversation:
+        digests = PrefixDigests(conversation.events)
+    data = stored_record(path)
+    data.update(through_seq=data["through_seq"] - 2)
+    data.update(source_digest=digests.at(data["through_seq"]))
+    put(path, resealed(data))
+    with opened(path) as again:
+        (refusal,) = again.refusals
+        assert (refusal.failure, refusal.text.split(":")[0]) in (
+            ("verify", "through_seq"),
+            ("broken_promise", "H3"),
+        )
+        assert again.projection.head == ()
 
 
 TEXTS = ["", "{", "null", "[]", "7", '"x"', "{}", '{"version":1}', "[" * 20_000, "\ud83d"]

@@ -33,6 +33,7 @@ from tests.conversation_parts import (
     steps,
     tell,
 )
+from tests.faulty_sqlite import connect_with, faulty
 from tests.generators import sessions
 
 HERE = ":memory:"
@@ -230,15 +231,33 @@ def test_f2_4_the_recovery_of_a_turn_isnt_given_again_by_a_restart(tmp_path: Pat
     with opened(path, RoutedProvider(window=20)) as again:
         assert "used up" in str(again.request().refusal)
         tell(again, "assistant: hm", "user: " + "longer " * 90)
+    # A new turn has a new allowance, whoever is there when it begins.
+    with opened(path, RoutedProvider(window=20)) as again:
         assert "used up" not in str(again.request().refusal)
     with opened(path, RoutedProvider(window=20)) as again:
         assert "used up" in str(again.request().refusal)
+
+
+def test_f2_4_a_recovery_that_could_not_be_saved_counts_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    kind = faulty(is_lasting=True)
+    connect = connect_with(kind)
+    with opened(path, RoutedProvider(window=20), connect=connect) as conversation:
+        tell(conversation, *OPENING, "assistant: gladly", "user: " + "long " * 90)
+        kind.statements, kind.fails_at = 0, 1
+        assert "used up" not in str(conversation.request().refusal)
+        assert conversation.refusals[-1].failure == "not_saved"
+        kind.fails_at = 0
+        conversation.refresh()
+        assert "used up" in str(conversation.request().refusal)
 
 
 def test_f11_4_every_try_is_kept_for_the_record(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     compacted(path).close()
     with opened(path) as again:
+        again.request()
+        again.request()
         (told,) = again.diagnostics()
     assert (told["trigger"], told["phase"], told["stage"]) == ("budget", "mid_turn", "compact")
     assert (told["outcome"], told["reason"]) == ("accepted", "")

@@ -52,6 +52,7 @@ def test_f7_3_native_state_stays_on_its_route_and_comes_back(tmp_path: Path) -> 
         assert conversation.request().refusal is None
         conversation.switch(provider)
         assert shown(conversation.projection) == native
+        assert [each.failure for each in conversation.refusals] == ["native_route_foreign"]
 
 
 def test_on_another_route_an_older_text_stands_in_and_lineage_names_the_state(
@@ -345,6 +346,24 @@ def test_a_strategy_without_a_check_of_its_own_is_kept_too(tmp_path: Path) -> No
         assert foreign.checkpoint_id
     with Conversation.open(path, SESSION, Forgetful({"n": 1}), provider) as again:
         assert shown(again.projection) == before
+
+
+class Summing:
+    """Summarises all but the newest events and remembers nothing."""
+
+    policy = Policy(threshold_fraction=0.5)
+
+    def compact(self, view: Projection, budget: Budget, ask: Ask) -> Projection | None:
+        return view.summarise(view.groups[1:-2], "so far so good")
+
+
+def test_generations_are_counted_across_restarts(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    for round_ in range(3):
+        with Conversation.open(path, SESSION, Summing(), RoutedProvider()) as conversation:
+            tell(conversation, *([] if round_ else OPENING), *steps(12 * round_, 12 * round_ + 12))
+            conversation.request()
+            assert [each.generation for each in conversation.compactions] == [round_ + 1]
 
 
 def test_a_memory_that_is_no_json_is_a_failed_compaction() -> None:
