@@ -1,10 +1,16 @@
 """Several runs side by side: a table and the trend over them, in the order in which they are given.
 
+A strategy is followed through its prompts: `head_tail` and `head_tail(prompt=sha256:...)` are one
+line, so that the trend over the versions of a prompt can be seen. Versions within one run follow
+each other in the order of the run.
+
 Nothing is tested here: `compare` and `gate` say whether a difference is real.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +35,9 @@ TREND: dict[str, str] = {
     "has_other_sessions": "bool",  # than the run before
     "place": "int64",
     **SUMMARY,
+    "line": "object",  # the strategy without its prompt
 }
+_PROMPT = re.compile(r"prompt=[^,()]+(?:, )?")
 _COLUMNS = ("retention", "retention_said_once", "tokens_saved", "cost_ratio", "fired")
 
 
@@ -37,19 +45,38 @@ def trend_frame(runs: Sequence[tuple[str, pandas.DataFrame]]) -> pandas.DataFram
     """One row for each run and strategy (controls left out); `runs` are names and cells."""
     rows: list[dict[str, Any]] = []
     before: set[str] | None = None
-    for rank, (name, cells) in enumerate(runs):
+    rank = 0
+    for name, cells in runs:
         sessions = set(cells["session"])
         is_other = before is not None and sessions != before
         before = sessions
-        rows += (
-            {**row, "run": name, "run_rank": rank, "has_other_sessions": is_other}
-            for row in rows_of(summarise(cells))
-            if not row["is_control"]
-        )
-    palette = places(in_order(row["strategy"] for row in rows))
+        own = [row for row in rows_of(summarise(cells)) if not row["is_control"]]
+        versions: Counter[tuple[str, ...]] = Counter()
+        for row in own:
+            line = without_prompt(row["strategy"])
+            setting = (line, row["window_asked"], row["model"])
+            version = versions[setting]
+            versions[setting] += 1
+            rows.append(
+                {
+                    **row,
+                    "line": line,
+                    "run": name if version == 0 else f"{name} #{version + 1}",
+                    "run_rank": rank + version,
+                    "has_other_sessions": is_other and version == 0,
+                }
+            )
+        rank += max(versions.values(), default=1)
+    palette = places(in_order(row["line"] for row in rows))
     for row in rows:
-        row["place"] = palette[row["strategy"]]
+        row["place"] = palette[row["line"]]
     return frame_of(rows, TREND)
+
+
+def without_prompt(spec: str) -> str:
+    """The spec of a strategy without its prompt: what a line of the trend follows."""
+    bare = _PROMPT.sub("", spec).replace(", )", ")")
+    return bare.removesuffix("()")
 
 
 def write_trend(run_folders: Sequence[Path], to: Path) -> list[Path]:

@@ -17,21 +17,21 @@ _RUNS_NAMED_MAX = 24
 
 @style.drawing
 def draw(frame: pandas.DataFrame) -> Figure:
-    """One line for each strategy over the runs in the order given; gaps where a run lacks it.
+    """One line for each strategy, whatever its prompt, over the runs in the order given.
 
-    Triangles along the axis mark runs whose sessions aren't those of the run before: across such a
-    step the lines can't be compared.
+    A run that lacks a strategy leaves a gap. Triangles along the axis mark runs whose sessions
+    aren't those of the run before: across such a step the lines can't be compared.
     """
     if frame.empty:
         return style.empty_figure("No run holds a scored strategy.")
     runs = [name for _, name in sorted({(r["run_rank"], r["run"]) for r in rows_of(frame)})]
     figure = style.new_figure(9.6, 4.8)
     axes = figure.add_subplot()
-    strategies = style.in_order(frame["strategy"])
+    strategies = style.in_order(frame["line"])
     step = min(0.06, 0.5 / len(strategies))
     for number, strategy in enumerate(strategies):
         shift = (number - (len(strategies) - 1) / 2) * step
-        own = sorted(rows_of(frame[frame["strategy"] == strategy]), key=lambda row: row["run_rank"])
+        own = sorted(rows_of(frame[frame["line"] == strategy]), key=lambda row: row["run_rank"])
         place = own[0]["place"]
         values = {row["run_rank"]: row["retention"] for row in own}
         axes.plot(
