@@ -35,8 +35,10 @@ def coverage(before: Projection, after: Projection) -> Coverage:
         if isinstance(item, _MADE):
             if item not in after.head:
                 gone.append(item.seqs)
-        elif item.event.seq <= after.tail_start and remaining.get(item.event.seq) != item:
-            gone.append(item.seqs)
+        elif item.event.seq <= after.tail_start:
+            left = remaining.get(item.event.seq)
+            if left is not item and left != item:
+                gone.append(item.seqs)
     verbatim = {seq for seq, item in remaining.items() if isinstance(item, Kept)}
     tail = range(before.tail_start + 1, min(before.stop, after.tail_start) + 1)
     gone += [(seq, seq) for seq in tail if seq not in verbatim]

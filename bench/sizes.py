@@ -5,7 +5,7 @@ Any additive measure works: true tokens on the wire, or a strategy's own estimat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from bench.events import Message
@@ -102,10 +102,27 @@ class ProjectionSizes:
         if known is not None and known[0] is head:
             return known[1]
         history = projection.history
-        total = sum([self.item(history, item) for item in head])
+        total = self._items_of(history, head)
         if len(self._heads) >= _HEADS_REMEMBERED:
             self._heads.clear()
         self._heads[id(head)] = (head, total)
+        return total
+
+    def _items_of(self, history: History, items: Sequence[Item]) -> int:
+        """The size of these items; of verbatim ones, which are most, by the sums alone."""
+        sums = self._sums
+        extras = self._extra_sums if self._extra_size is not None else None
+        total = 0
+        for item in items:
+            if type(item) is Kept:
+                seq = item.event.seq
+                if extras is None:
+                    total += sums[seq] - sums[seq - 1]
+                    continue
+                if seq < len(extras):
+                    total += sums[seq] - sums[seq - 1] + extras[seq] - extras[seq - 1]
+                    continue
+            total += self.item(history, item)
         return total
 
     def _event(self, history: History, position: int) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bench.events import Message
 from bench.models.model import Completion
 from bench.models.summary_requests import SummaryRequest, read_request
-from bench.models.text_units import Piece, Speaker, Unit, read_units
+from bench.models.text_units import UNIT_CHARACTERS_MAX, Piece, Speaker, Unit, read_units
 from bench.models.writing import request_openings, write_summary
 
 # Summaries of real agents are a tenth to a fifth of what they replace.
@@ -33,6 +33,14 @@ _SPEAKER_SALIENCE: dict[Speaker, float] = {
 }
 # Listings and logs are full of entities that nobody asked for.
 _ENTITY_SALIENCE: dict[Speaker, float] = {"tool": 0.3, "call": 0.5}
+
+
+def _length_cost(characters: int) -> float:
+    return math.log2(8 + characters) * 0.4
+
+
+_LENGTHS = UNIT_CHARACTERS_MAX + 1
+_LENGTH_COSTS = tuple(map(_length_cost, range(_LENGTHS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +91,21 @@ def saliences(units: Sequence[Unit]) -> Mapping[int, float]:
     found: dict[int, float] = {}
     requests = request_openings(units)
     first, last = min(requests, default=-1), max(requests, default=-1)
+    total = len(units)
     for position, unit in enumerate(units):
-        text, speaker, entities, _, is_rule, is_decision, is_plan, is_error, is_outcome, *_ = unit
+        (
+            text,
+            speaker,
+            entities,
+            _,
+            is_rule,
+            is_decision,
+            is_plan,
+            is_error,
+            is_outcome,
+            order,
+            _,
+        ) = unit
         salience = _SPEAKER_SALIENCE[speaker]
         if entities:
             new = [key for key in entities if key not in seen]
@@ -101,9 +122,11 @@ def saliences(units: Sequence[Unit]) -> Mapping[int, float]:
             salience += 6.0 if speaker in ("user", "summary") else 3.0
         if is_decision or is_plan or is_error or is_outcome:
             salience += 2.5 * is_decision + 1.5 * is_plan + 1.0 * is_error + 0.7 * is_outcome
-        salience += 2.0 * ((position + 1) / len(units)) ** 2
+        salience += 2.0 * ((position + 1) / total) ** 2
         # Of two that say as much, the shorter one.
-        found[unit.order] = salience - math.log2(8 + len(text)) * 0.4
+        size = len(text)
+        cost = _LENGTH_COSTS[size] if size < _LENGTHS else _length_cost(size)
+        found[order] = salience - cost
     if requests:
         found[first] += 4.0
         found[last] += 2.0

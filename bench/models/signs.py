@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import filterfalse
 from typing import NamedTuple
 
 from bench.models.marks import is_telling, is_telling_word
@@ -36,14 +37,17 @@ _telling: dict[str, _Signs] = {}
 
 def signs_of(words: Sequence[str]) -> tuple[tuple[str, ...], bool]:
     """What looks like an entity in these words, as keys, and whether any could mark a unit."""
+    telling = list(filterfalse(_plain.__contains__, words))
+    if not telling:
+        return (), False
     entities: list[str] = []
     has_triggers = False
-    for word in words:
-        if word in _plain:
-            continue
-        signs = _telling.get(word) or _look_at(word)
-        entities += signs.entities
-        has_triggers |= signs.has_trigger
+    for word in telling:
+        held, has_trigger = _telling.get(word) or _look_at(word)
+        if held:
+            entities += held
+        if has_trigger:
+            has_triggers = True
     if len(entities) > 1:
         return tuple(dict.fromkeys(entities)), has_triggers
     return tuple(entities), has_triggers

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from bench.entities import extract
@@ -41,6 +41,7 @@ _EMPTY_UNIT = re.compile(
 
 
 _PIECES_REMEMBERED_MAX = 4_096
+_SENTENCES_REMEMBERED_MAX = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,10 @@ class Unit(NamedTuple):
         return bool(self.entities) or self.is_rule or self.is_decision
 
 
+# Made from a finished row, past the parameters: half of the cost.
+_unit = partial(tuple.__new__, Unit)
+
+
 def read_units(
     pieces: Sequence[Piece], *, tool_characters_max: int | None = None, is_hurried: bool = False
 ) -> tuple[Unit, ...]:
@@ -94,8 +99,8 @@ def read_units(
         for lowered, cleaned, keys, section, marks in _read(piece.speaker, text, is_hurried):
             if lowered not in seen:
                 seen.add(lowered)
-                order = len(units)
-                units.append(Unit(cleaned, piece.speaker, keys, section, *marks, order, number))
+                place = (len(units), number)
+                units.append(_unit((cleaned, piece.speaker, keys, section, *marks, *place)))
     return tuple(units)
 
 
@@ -150,22 +155,37 @@ def _thorough(speaker: Speaker, text: str) -> Iterator[_Found]:
 def _hurried(speaker: Speaker, text: str) -> Iterator[_Found]:
     section = ""
     is_said = speaker not in ("tool", "call")
-    for words in map(str.split, _sentences(text) if is_said else text.split("\n")):
-        keys, has_triggers = signs_of(words)
-        if not (is_said or keys or has_triggers):
-            continue
-        if speaker == "summary" and words and words[0][:1] in ("#", "*"):
-            heading = _HEADING.match(" ".join(words))
+    is_summary = speaker == "summary"
+    for sentence in _sentences(text) if is_said else text.split("\n"):
+        if is_summary and sentence.lstrip()[:1] in ("#", "*"):
+            heading = _HEADING.match(" ".join(sentence.split()))
             if heading is not None:
                 section = (heading["markdown"] or heading["bold"] or "").strip()
                 continue
-        cleaned = _cleaned(words)
-        if not cleaned:
-            continue
-        lowered = cleaned.lower()
-        marks = marks_of(lowered, is_said=is_said) if has_triggers else NO_MARKS
-        if is_said or keys or marks.is_error or marks.is_outcome:
+        found = _glance(sentence, is_said)
+        if found is not None:
+            lowered, cleaned, keys, marks = found
             yield lowered, cleaned, keys, section, marks
+
+
+@lru_cache(maxsize=_SENTENCES_REMEMBERED_MAX)
+def _glance(sentence: str, is_said: bool) -> tuple[str, str, tuple[str, ...], Marks] | None:
+    """One sentence or line lower-cased, cleaned, its entities and marks; None for no unit.
+
+    Remembered, since summaries come back with every later one and tools print the same lines.
+    """
+    words = sentence.split()
+    keys, has_triggers = signs_of(words)
+    if not (is_said or keys or has_triggers):
+        return None
+    cleaned = _cleaned(words)
+    if not cleaned:
+        return None
+    lowered = cleaned.lower()
+    marks = marks_of(lowered, is_said=is_said) if has_triggers else NO_MARKS
+    if is_said or keys or marks.is_error or marks.is_outcome:
+        return lowered, cleaned, keys, marks
+    return None
 
 
 def _spans(text: str, *, by_sentence: bool) -> Iterator[tuple[int, int]]:
@@ -186,11 +206,18 @@ def _spans(text: str, *, by_sentence: bool) -> Iterator[tuple[int, int]]:
 
 def _sentences(text: str) -> Iterator[str]:
     for line in text.split("\n"):
-        if len(line) > UNIT_CHARACTERS_MAX or _may_have_gap(line):
+        if len(line) <= UNIT_CHARACTERS_MAX:
+            if _may_have_gap(line):
+                start = 0
+                for gap in _SENTENCE_END.finditer(line):
+                    yield line[start : gap.start() + 1]
+                    start = gap.end()
+                yield line[start:]
+            else:
+                yield line
+        else:
             for start, stop in _spans(line, by_sentence=True):
                 yield line[start:stop]
-        else:
-            yield line
 
 
 def _may_have_gap(line: str) -> bool:
@@ -212,7 +239,7 @@ def _short_spans(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
 def _cleaned(words: Sequence[str]) -> str:
     """The text without bullets, heading marks and endings that look cut off; "" for no content."""
     text = " ".join(words)
-    if not text or text.startswith(("```", "~~~")):
+    if not text or (text[0] in "`~" and text.startswith(("```", "~~~"))):
         return ""
     if text[0] in _BULLET_BEGINNINGS:
         text = _BULLET.sub("", text)

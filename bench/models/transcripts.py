@@ -41,6 +41,8 @@ _STYLES = tuple(
         rf"^#{{1,6}}[ \t]+{_ROLE}[ \t]*[:：]?[ \t]*$",
     )
 )
+# What a label of each style can't do without, which is found much faster than a label.
+_NEEDED = (re.compile(rf"[\[<]{_ROLE}", re.IGNORECASE), re.compile("[:：]"), re.compile("#"))
 _SPEAKERS: dict[str, Speaker] = {
     "user": "user",
     "human": "user",
@@ -71,14 +73,24 @@ def label_starts(text: str, count: int) -> list[int]:
 def _labels(text: str) -> Iterator[re.Match[str]]:
     first = stop = len(text)
     chosen: re.Pattern[str] | None = None
-    for style in _STYLES:
+    for style, needed in zip(_STYLES, _NEEDED, strict=True):
+        if needed.search(text, 0, stop) is None:
+            continue
         # Only a label before the first one of another style would matter.
         match = style.search(text, 0, stop)
         if match is not None and match.start() < first:
             first, chosen = match.start(), style
             stop = min(len(text), first + _LABEL_CHARACTERS_MAX)
-    if chosen is not None:
-        yield from chosen.finditer(text)
+    if chosen is None:
+        return
+    labels = chosen.finditer(text)
+    label = next(labels, None)
+    if label is None:
+        return
+    yield label
+    # Most messages of a transcript stand by themselves, behind their only label.
+    if _NEEDED[_STYLES.index(chosen)].search(text, label.end()) is not None:
+        yield from labels
 
 
 def pieces_of_message(message: Message, *, may_be_transcript: bool) -> Iterator[Piece]:

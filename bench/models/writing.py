@@ -110,18 +110,21 @@ def _chosen(
         candidates: Iterable[Unit], limit_of: Callable[[int], float], least: float = -math.inf
     ) -> None:
         misses = [0] * len(spent)
+        total = sum(spent)
         for unit in candidates:
-            section = sections[unit.order]
-            if salience[unit.order] < least:
+            order = unit.order
+            section = sections[order]
+            if salience[order] < least:
                 return
-            if unit.order in chosen or misses[section] >= _MISSES_MAX:
+            if order in chosen or misses[section] >= _MISSES_MAX:
                 continue
             tokens = count(f"- {unit.text}\n")
-            if sum(spent) + tokens > budget or spent[section] + tokens > limit_of(section):
+            if total + tokens > budget or spent[section] + tokens > limit_of(section):
                 misses[section] += 1
                 continue
+            total += tokens
             spent[section] += tokens
-            chosen[unit.order] = _Choice(unit, section, salience[unit.order], tokens)
+            chosen[order] = _Choice(unit, section, salience[order], tokens)
 
     if is_balanced:
         best: dict[int, Unit] = {}
@@ -207,16 +210,19 @@ def _placed(outline: Outline, units: Sequence[Unit]) -> dict[int, int]:
     openings = request_openings(units)
     first = min(openings, default=-1)
     placed: dict[int, int] = {}
+    known: dict[tuple[str, str], list[int]] = {}
     for position, unit in enumerate(units):
         # A rule that somebody adds later is no new goal.
         is_request = unit.order in openings and (unit.order == first or not unit.is_rule)
         nature = _nature(unit, is_request=is_request, is_recent=position >= recent)
-        wanted = _ROLES_BY_NATURE[nature]
-        if unit.section:
-            wanted = (role_of(unit.section), *wanted)
-        numbers = next((by_role[role] for role in wanted if role in by_role), None)
+        numbers = known.get((nature, unit.section))
         if numbers is None:
-            numbers = [len(outline.sections) - 1]
+            wanted = _ROLES_BY_NATURE[nature]
+            if unit.section:
+                wanted = (role_of(unit.section), *wanted)
+            last = [len(outline.sections) - 1]
+            numbers = next((by_role[role] for role in wanted if role in by_role), last)
+            known[nature, unit.section] = numbers
         placed[unit.order] = numbers[unit.piece % len(numbers)]
     return placed
 

@@ -23,7 +23,6 @@ WHITE_SPACE = (
     "\u2028\u2029\u202f\u205f\u3000"
 )
 
-_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 _ESCAPED_ELSEWHERE = {"\u2028": "\\u2028", "\u2029": "\\u2029"}
 _STRING_OR_OTHER = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^" \t\r\n]+')
 _JSON_SPACE = re.compile(r"[ \t\r\n]")
@@ -41,8 +40,12 @@ def utf8(text: str) -> bytes:
 
 
 def _with_extra_escapes(text: str) -> str:
-    for mark, escape in _ESCAPED.items():
-        text = text.replace(mark, escape)
+    if "<" in text:
+        text = text.replace("<", "\\u003c")
+    if ">" in text:
+        text = text.replace(">", "\\u003e")
+    if "&" in text:
+        text = text.replace("&", "\\u0026")
     if not text.isascii():
         for mark, escape in _ESCAPED_ELSEWHERE.items():
             text = text.replace(mark, escape)
