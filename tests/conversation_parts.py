@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.conversation import Conversation
-from bench.conversation_store import Connect, connect_to_file
+from bench.conversation_store import Connect
 from bench.events import Event, Message
 from bench.projection import Native, Projection
 from bench.provider import ProviderError
@@ -19,6 +19,7 @@ from bench.strategy import Reply, Strategy, Usage
 from strategies.layered import Layered
 from strategies.layered.stored import check_stored
 from tests.builders import message
+from tests.faulty_sqlite import unsynced
 from tests.layered_parts import summary
 
 SESSION = "harbour"
@@ -79,7 +80,7 @@ def opened(
     *,
     strategy: Strategy | None = None,
     session: str = SESSION,
-    connect: Connect = connect_to_file,
+    connect: Connect = unsynced,
 ) -> Conversation:
     """The conversation of these tests, with segments of a few words."""
     return Conversation.open(
@@ -132,6 +133,5 @@ def rows(path: Path, table: str = "log") -> list[tuple[Any, ...]]:
 
 def damage(path: Path, statement: str, *values: Any) -> None:
     """Change the file past the store."""
-    with closing(sqlite3.connect(path)) as connection:
+    with closing(unsynced(path)) as connection:
         assert connection.execute(statement, values).rowcount > 0
-        connection.commit()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -30,7 +29,6 @@ from hypothesis.stateful import (
 
 from bench.conversation import Conversation
 from bench.conversation_records import ConversationError, StaleWrite
-from bench.conversation_store import Connect
 from bench.events import Event, Message, ToolCall
 from bench.invariants import violations
 from bench.observations import CompactionObservation
@@ -73,17 +71,6 @@ COMPLETION_DAMAGES: dict[str, Callable[[str], str]] = {
 def units(projection: Projection) -> int:
     """The strategy's own measure."""
     return sum(ESTIMATOR.message_units(each) for each in projection.messages)
-
-
-def unsynced(connect: Connect) -> Connect:
-    """Without waiting for the disk: no process is killed here."""
-
-    def connected(path: Path) -> sqlite3.Connection:
-        connection = connect(path)
-        sqlite3.Connection.execute(connection, "PRAGMA synchronous = OFF")
-        return connection
-
-    return connected
 
 
 class ConversationMachine(RuleBasedStateMachine):
@@ -376,7 +363,7 @@ class ConversationMachine(RuleBasedStateMachine):
             self.path,
             self._provider(route),
             strategy=self._strategy(),
-            connect=unsynced(connect_with(self.kinds[name])),
+            connect=connect_with(self.kinds[name]),
         )
         return self.open[name]
 

@@ -45,17 +45,10 @@ def killing(statement: str, number: int, is_after: bool) -> Callable[[Path], sql
     return connect
 
 
-def unsynced(path: Path) -> sqlite3.Connection:
-    """Without waiting for the disk: the process dies here, not the machine."""
-    connection = sqlite3.connect(path, timeout=10, isolation_level=None)
-    connection.execute("PRAGMA synchronous = OFF")
-    return connection
-
-
 def write(path: str, when: list[str]) -> None:
     """Goes on for ever with the conversation in `path`."""
     if when == ["never"]:
-        conversation = opened(path, connect=unsynced)
+        conversation = opened(path)
     else:
         *words, number, place = when
         connect = killing(" ".join(words), int(number), place == "after")
