@@ -66,6 +66,104 @@ class Haystack:
         return self.find(needle) >= 0
 
 
+class _Chunks:
+    """Which events hold which chunk (what stands between blanks), and which chunks which word.
+
+    A session repeats its chunks, so each is searched once instead of at every place. What is right
+    for a chunk is right for a text: whether a match without blanks is whole is never decided beyond
+    the next blank.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        # Most chunks stand in one event, whose number needs no list.
+        self._seqs: dict[str, int | array[int]] = {}
+        for seq, text in enumerate(texts, start=1):
+            for chunk in set(text.split()):
+                held = self._seqs.get(chunk)
+                if held is None:
+                    self._seqs[chunk] = seq
+                elif isinstance(held, int):
+                    self._seqs[chunk] = array("I", (held, seq))
+                else:
+                    held.append(seq)
+        self._by_word: dict[str, list[str]] = {}
+        for chunk in self._seqs:
+            lower = chunk.lower()
+            words = ascii_words(lower)
+            if not lower.isascii():
+                words.update(character for character in lower if not character.isascii())
+            for word in words:
+                self._by_word.setdefault(word, []).append(chunk)
+
+    def seqs(self, needle: Needle) -> set[int]:
+        """The events that hold a needle without blanks."""
+        kind, key = needle
+        if not key:
+            return set()
+        chunks = self._with_words(_words_needed(needle))
+        return self._union(
+            chunk
+            for chunk, spelled in _spelled(chunks, kind)
+            if key in spelled and find(spelled, key, kind) >= 0
+        )
+
+    def candidates(self, needle: Needle) -> set[int]:
+        """The events in which the rarest parts of a needle stand that holds blanks."""
+        parts = needle.key.split()
+        found: list[list[str]] = []
+        for position, part in enumerate(parts):
+            words = _words_needed(Needle(needle.kind, part))
+            if words:
+                pairs = _spelled(self._with_words(words), needle.kind)
+                if position == 0:
+                    found.append([chunk for chunk, spelled in pairs if spelled.endswith(part)])
+                elif position == len(parts) - 1:
+                    found.append([chunk for chunk, spelled in pairs if spelled.startswith(part)])
+                else:
+                    found.append([chunk for chunk, spelled in pairs if spelled == part])
+        if not found:
+            return self._union(self._seqs)
+        rarest, *others = sorted(found, key=self._places)
+        seqs = self._union(rarest)
+        return seqs & self._union(others[0]) if others and len(seqs) > 1 else seqs
+
+    def _with_words(self, words: frozenset[str]) -> Sequence[str]:
+        """The chunks that hold the rarest of these words: all when none is given."""
+        if not words:
+            return tuple(self._seqs)
+        return min((self._by_word.get(word, ()) for word in words), key=len)
+
+    def _places(self, chunks: Sequence[str]) -> int:
+        held = (self._seqs[chunk] for chunk in chunks)
+        return sum(1 if isinstance(seqs, int) else len(seqs) for seqs in held)
+
+    def _union(self, chunks: Iterable[str]) -> set[int]:
+        union: set[int] = set()
+        for chunk in chunks:
+            held = self._seqs[chunk]
+            if isinstance(held, int):
+                union.add(held)
+            else:
+                union.update(held)
+        return union
+
+
+def _words_needed(needle: Needle) -> frozenset[str]:
+    """The ASCII words that a text must have to hold the needle, without any one such character."""
+    lower = needle.key.lower()
+    # A v may stand right before the first word of a version and makes another word of it.
+    words = ascii_words(lower.partition(".")[2] if needle.kind == "version" else lower)
+    if not words and needle.kind not in CASE_SENSITIVE_KINDS:
+        return frozenset(character for character in lower if not character.isascii())
+    return frozenset(words)
+
+
+def _spelled(chunks: Sequence[str], kind: str) -> Iterable[tuple[str, str]]:
+    """Chunks, each with its form that is compared with keys of a kind."""
+    spelled = chunks if kind in CASE_SENSITIVE_KINDS else map(str.lower, chunks)
+    return zip(chunks, spelled, strict=True)
+
+
 class SessionIndex:
     """The text of a session by event, normalised, with token positions and located values.
 
@@ -95,38 +193,28 @@ class SessionIndex:
         self.tool_definitions = Haystack(normalise(_tools_text(session.tools)))
         self._group_starts = group_starts(session)
         self._turn_seqs = array("I", (event.seq for event in session.events if event.starts_turn))
+        self._chunks = _Chunks(self.texts)
         self._located: dict[Needle, array[int]] = {}
         self._first_said: dict[Needle, int | None] = {}
 
     def locate(self, needles: Iterable[Needle]) -> None:
-        """Find all events that hold these needles, in one pass; known ones cost nothing."""
+        """Find all events that hold these needles; known ones cost nothing."""
         wanted = [needle for needle in dict.fromkeys(needles) if needle not in self._located]
-        if not wanted:
-            return
-        found: dict[Needle, array[int]] = {needle: array("I") for needle in wanted}
-        names = {needle.key: needle for needle in wanted if _is_one_name(needle)}
-        by_anchor, unanchored = _by_anchor(needle for needle in wanted if not _is_one_name(needle))
-        characters = frozenset(anchor for anchor in by_anchor if not anchor.isascii())
-        for seq, text in enumerate(self.texts, start=1):
-            words = ascii_words(text)
+        by_seq: dict[int, list[Needle]] = {}
+        for needle in wanted:
+            if " " in needle.key:
+                self._located[needle] = array("I")
+                for seq in self._chunks.candidates(needle):
+                    by_seq.setdefault(seq, []).append(needle)
+            else:
+                self._located[needle] = array("I", sorted(self._chunks.seqs(needle)))
+        for seq in sorted(by_seq):
+            text = self.texts[seq - 1]
             lower = text.lower()
-            is_ascii = text.isascii()
-            for name in names.keys() & words:
-                # Beside letters of another alphabet a name may be a part of a word.
-                if is_ascii or find(text, name, names[name].kind) >= 0:
-                    found[names[name]].append(seq)
-            # Lower case may turn a letter beyond ASCII into one within.
-            lower_words = set(map(str.lower, words)) if is_ascii else ascii_words(lower)
-            hits = by_anchor.keys() & lower_words
-            if characters and not is_ascii:
-                hits |= characters.intersection(lower)
-            for anchor in hits:
-                for needle, needed in by_anchor[anchor]:
-                    if needed <= lower_words:
-                        _look(needle, text, lower, seq, found)
-            for needle in unanchored:
-                _look(needle, text, lower, seq, found)
-        self._located.update(found)
+            for needle in by_seq[seq]:
+                haystack = text if needle.kind in CASE_SENSITIVE_KINDS else lower
+                if find(haystack, needle.key, needle.kind) >= 0:
+                    self._located[needle].append(seq)
 
     def occurrences(self, needle: Needle) -> Sequence[int]:
         """The seqs of all events that hold the needle, ascending."""
@@ -234,40 +322,3 @@ def _leading_system(session: Session) -> int:
         if event.message.role != "system":
             return position
     return len(session.events)
-
-
-def _is_one_name(needle: Needle) -> bool:
-    """Whether an ASCII text holds the needle just when it is one of its words."""
-    key = needle.key
-    is_name = needle.kind == "identifier" and ascii_words(key) == {key}
-    return is_name and not (key[0].isdigit() or key[-1].isdigit())
-
-
-_Anchored = dict[str, list[tuple[Needle, frozenset[str]]]]
-
-
-def _by_anchor(needles: Iterable[Needle]) -> tuple[_Anchored, list[Needle]]:
-    """Needles by the word (or the Chinese character) that a text must have to hold them."""
-    by_anchor: _Anchored = {}
-    unanchored: list[Needle] = []
-    for needle in needles:
-        lower = needle.key.lower()
-        words = ascii_words(lower)
-        if needle.kind == "version":
-            # A v may stand right before the first word and makes another word of it.
-            words.discard(lower.partition(".")[0])
-        if words:
-            anchor = max(words, key=lambda word: (len(word), word))
-        else:
-            anchor = next((character for character in lower if not character.isascii()), "")
-        if anchor:
-            by_anchor.setdefault(anchor, []).append((needle, frozenset(words)))
-        else:
-            unanchored.append(needle)
-    return by_anchor, unanchored
-
-
-def _look(needle: Needle, text: str, lower: str, seq: int, found: dict[Needle, array[int]]) -> None:
-    haystack = text if needle.kind in CASE_SENSITIVE_KINDS else lower
-    if find(haystack, needle.key, needle.kind) >= 0:
-        found[needle].append(seq)
