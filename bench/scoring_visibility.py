@@ -53,8 +53,12 @@ class HeadView:
 
     def keeps_any(self, seqs: Sequence[int]) -> bool:
         """Whether one of these events (ascending) is kept as it is."""
-        if len(seqs) <= len(self._kept_from):
-            return any(self._keeps(seq) for seq in seqs)
+        if not self._kept_from:
+            return False
+        start = bisect_left(seqs, self._kept_from[0])
+        stop = bisect_right(seqs, self._kept_until[-1], start)
+        if stop - start <= len(self._kept_from):
+            return any(self._keeps(seqs[position]) for position in range(start, stop))
         for first, last in zip(self._kept_from, self._kept_until, strict=True):
             position = bisect_left(seqs, first)
             if position < len(seqs) and seqs[position] <= last:
