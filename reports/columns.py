@@ -5,7 +5,7 @@ Captions and meanings come from the metric definitions of `bench`, so that they 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,7 +132,23 @@ COLUMNS: tuple[Column, ...] = (
     ),
     _of_metric("invalid_projections", "invalid", numbers.count),
 )
+# Shown only where a strategy has something to say there, since the table has to fit a laptop.
+_BESIDE = {"retention_recoverable": "retention", "retention_after_recorded": None}
 COLUMN: dict[str, Column] = {column.name: column for column in COLUMNS}
+
+
+def columns_for(rows: Sequence[Row]) -> tuple[Column, ...]:
+    """The columns of a table of these rows; those that would say nothing new are left out."""
+    own = [row for row in rows if not row["is_control"]]
+
+    def says_something(name: str) -> bool:
+        usual = _BESIDE[name]
+        known = [row for row in own if not numbers.is_missing(row[name])]
+        return any(usual is None or row[name] != row[usual] for row in known)
+
+    return tuple(
+        column for column in COLUMNS if column.name not in _BESIDE or says_something(column.name)
+    )
 
 
 def name_of(row: Row, *, is_multiple: bool) -> str:

@@ -11,13 +11,14 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
 from reports import numbers, style
 from reports.chart_frames import strategy_places
 from reports.charts import CHARTS, first_session
-from reports.columns import COLUMNS, has_several, name_of
+from reports.columns import Column, Row, columns_for, has_several, name_of
 from reports.fact_frames import counted
 from reports.frames import RunData, rows_of
 from reports.losses import shown_losses, worst
@@ -49,7 +50,9 @@ def to_html(data: RunData, drawings: dict[str, str]) -> str:
     }
     script = files("reports").joinpath("templates/report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-    table = _table(data)
+    rows = rows_of(summarise(data.cells))
+    columns = columns_for(rows)
+    table = _table(data, rows, columns)
     return environment.get_template("report.html.j2").render(
         about=data.about,
         status=_status(data),
@@ -65,7 +68,7 @@ def to_html(data: RunData, drawings: dict[str, str]) -> str:
             for chart in CHARTS
             if chart.name in drawings
         },
-        columns=COLUMNS,
+        columns=columns,
         table=table,
         scoreboard=sorted(
             (row for row in table if not row["is_control"]),
@@ -112,8 +115,7 @@ def inline_svg(drawing: str, name: str) -> str:
     return text.replace("<svg", '<svg aria-hidden="true" focusable="false"', 1).strip()
 
 
-def _table(data: RunData) -> list[dict[str, Any]]:
-    rows = rows_of(summarise(data.cells))
+def _table(data: RunData, rows: list[Row], columns: Sequence[Column]) -> list[dict[str, Any]]:
     is_multiple = has_several(rows)
     palette = strategy_places(data)
     shown = []
@@ -131,7 +133,7 @@ def _table(data: RunData) -> list[dict[str, Any]]:
                         "text": column.text(row),
                         "value": _sortable(column.value(row)),
                     }
-                    for column in COLUMNS
+                    for column in columns
                 ],
                 # A score without a compaction says nothing about the strategy.
                 "bar": _bar(row) if row["fired"] or row["is_control"] else None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from reports.columns import COLUMN, COLUMNS, has_several, name_of
+from reports.columns import COLUMN, columns_for, has_several, name_of
 from reports.frames import RunData, rows_of
 from reports.losses import worst
 from reports.style import OUTCOME_NAMES
@@ -76,7 +76,7 @@ def _table(data: RunData, *, brief: bool) -> list[str]:
     rows = rows_of(summarise(data.cells))
     if not rows:
         return ["Nothing was replayed."]
-    columns = [COLUMN[name] for name in _BRIEF_COLUMNS] if brief else list(COLUMNS)
+    columns = [COLUMN[name] for name in _BRIEF_COLUMNS] if brief else list(columns_for(rows))
     arrows = {"higher": " ↑", "lower": " ↓", "neither": ""}
     captions = [f"{column.caption}{arrows[column.better]}" for column in columns]
     lines = [

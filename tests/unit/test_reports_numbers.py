@@ -7,6 +7,7 @@ import math
 import pytest
 
 from reports import numbers
+from reports.columns import columns_for
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,20 @@ def test_counts_keep_a_digit_of_means_only() -> None:
     assert numbers.count(2.5) == "2.5"
     assert numbers.ratio(0.714) == "0.71×"
     assert numbers.seconds(1.5) == "1.50 s"
+
+
+def test_columns_that_say_nothing_new_are_left_out() -> None:
+    row = {
+        "is_control": False,
+        "retention": 0.7,
+        "retention_recoverable": 0.7,
+        "retention_after_recorded": math.nan,
+    }
+    beside = {"retention_recoverable", "retention_after_recorded"}
+
+    def shown(**changes: float) -> set[str]:
+        return {column.name for column in columns_for([{**row, **changes}])} & beside
+
+    assert shown() == set()
+    assert shown(retention_recoverable=0.8) == {"retention_recoverable"}
+    assert shown(retention_after_recorded=0.4) == {"retention_after_recorded"}
