@@ -134,3 +134,38 @@ def test_locating_agrees_beside_other_alphabets(words: list[str]) -> None:
             for seq, text in enumerate(index.texts, 1)
             if contains(text, wanted.key, wanted.kind)
         ]
+
+
+_FRAGMENTS = (
+    "v1.1",
+    "1.1",
+    "12.5 %",
+    "中文",
+    "a/b.py",
+    "./",
+    "...",
+    "--x_y",
+    "Foo_b",
+    "git",
+    "$",
+    "-",
+)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from((*_FRAGMENTS, " ", " ", ",")), max_size=8), max_size=6),
+    st.lists(st.lists(st.sampled_from((*_FRAGMENTS, " ")), min_size=1, max_size=3), min_size=1),
+    st.sampled_from(("text", "number", "version", "path", "identifier", "command", "literal")),
+)
+def test_locating_agrees_for_values_of_any_shape(
+    texts: list[list[str]], values: list[list[str]], kind: str
+) -> None:
+    index = SessionIndex(session_of("go", *map("".join, texts)))
+    needles = [needle("".join(value), kind) for value in values]
+    index.locate(needles)
+    for wanted in needles:
+        assert list(index.occurrences(wanted)) == [
+            seq
+            for seq, text in enumerate(index.texts, 1)
+            if contains(text, wanted.key, wanted.kind)
+        ]
