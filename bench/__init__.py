@@ -31,6 +31,7 @@ from bench.strategy import (
 )
 
 if TYPE_CHECKING:
+    from bench.conversation import Conversation
     from bench.loading import Loaded, load_sessions
     from bench.models import make_model
     from bench.providers.simulated import SimulatedProvider
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Ask",
     "Budget",
+    "Conversation",
     "Declined",
     "Estimator",
     "Event",
@@ -69,6 +71,7 @@ __all__ = [
 
 # Imported only when they are asked for, since they take longer.
 _LATER = {
+    "Conversation": "bench.conversation",
     "Loaded": "bench.loading",
     "SimulatedProvider": "bench.providers.simulated",
     "load_sessions": "bench.loading",
