@@ -106,3 +106,17 @@ def test_corpora_are_found_by_name() -> None:
     assert corpus_folder("bundled") == bundled_folder()
     with pytest.raises(UsageError, match="no corpus of that name, there is: bundled"):
         corpus_folder("elsewhere")
+
+
+def test_hugging_face_datasets_loads_every_part(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    if not hasattr(datasets, "load_dataset"):
+        pytest.skip("the Hugging Face package isn't installed, only our folder of that name is")
+    folder = str(bundled_folder())
+    cache = str(tmp_path)
+    names = datasets.get_dataset_config_names(folder)
+    rows = {name: datasets.load_dataset(folder, name, cache_dir=cache)["train"] for name in names}
+    facts = (bundled_folder() / "facts.jsonl").read_text(encoding="utf-8")
+    assert len(rows["facts"]) == facts.count("\n")
+    assert {"coding", "incident", "analysis", "support", "chat"} <= set(rows)
+    assert all(len(part) for part in rows.values())
