@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -164,8 +163,3 @@ def item_from_json(data: dict[str, Any], history: History) -> Item:
             )
         case kind:
             raise ValueError(f"unknown item kind {kind!r}")
-
-
-def heads_to_json(heads: Sequence[Sequence[Item]]) -> list[list[dict[str, Any]]]:
-    """All heads of a replay as plain data."""
-    return [[item_to_json(item) for item in head] for head in heads]

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from bench.cli import main
 from bench.generator import write_corpus
 
 CELL_FIELDS = {
@@ -36,35 +35,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus") / "made"
     write_corpus(folder, sessions=2, events=160, seed=5, kinds=("coding",), languages=("en", "zh"))
     return folder
-
-
-class Ran:
-    """Exit code and output of one command."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def command(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Any:
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: object) -> Ran:
-        capfd.readouterr()
-        try:
-            code = main([str(word) for word in words])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capfd.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-    return run
 
 
 def test_run_json_has_the_promised_shape(command: Any, corpus: Path) -> None:

@@ -1,13 +1,12 @@
 """`sessions validate`, `convert` and `annotate`: shapes, exit codes, one-line errors."""
 
-import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.cli import main
 from bench.converting import TARGETS
 from bench.events import Repair, Session
 from bench.facts import Fact
@@ -18,33 +17,9 @@ from bench.loading import load_sessions
 from tests.builders import session
 
 
-class Ran:
-    """Exit code and output of one command."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
-
-
 @pytest.fixture
-def command(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Any:
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: object) -> Ran:
-        capfd.readouterr()
-        try:
-            code = main(["sessions", *(str(word) for word in words)])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capfd.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-    return run
+def command(run_command: Any) -> Any:
+    return partial(run_command, "sessions")
 
 
 def _save(name: str, told: Session) -> Path:
