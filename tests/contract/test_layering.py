@@ -19,8 +19,10 @@ WORDS = {
     "strategy",
 }
 JUDGEMENT = {
+    "cache_folder",
     "canaries",
     "costs",
+    "count_cache",
     "engine",
     "entities",
     "entity_table",
