@@ -69,6 +69,57 @@ class CompactionObservation:
 
 
 @dataclass(frozen=True, slots=True)
+class CallObservation:
+    """One request to a model that isn't a stand-in: sent, refused, or served from a cassette.
+
+    `purpose` is "summary", "native", "reader", "next_action", "judge" or "agent" (a live arbiter).
+    `key` is the content address of the request, `outcome` "ok" or the kind of the error.
+    `is_recorded` means that nothing was sent or paid; `attempts` counts the requests that were
+    sent. Tokens and dollars that nobody told are None, never 0.
+    """
+
+    purpose: str
+    model: str
+    host: str
+    key: str
+    outcome: str
+    is_recorded: bool
+    attempts: int
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    usd: float | None = None
+    usd_worst: float | None = None
+    seconds: float = 0.0
+    finish_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerObservation:
+    """One question that was put to a reader, and its raw reply; grades are computed from it.
+
+    `probe` names the kind of question ("recovered", "unanswerable", "next_action" ...), `subject`
+    what it is about (the id of a fact), `view` what the reader was shown ("projection", "full",
+    "oracle"). `request` and `at_seq` say where it stands. `reply` is None where there is none, and
+    `reason` says why.
+    """
+
+    probe: str
+    subject: str
+    view: str
+    request: int
+    at_seq: int
+    question: str
+    options: tuple[str, ...] = ()
+    reply: str | None = None
+    finish_reason: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Retries:
     """Every kind of second try, counted apart."""
 

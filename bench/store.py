@@ -22,7 +22,7 @@ from bench.events import Session
 from bench.facts import Fact, Use
 from bench.formats.own import session_from_bytes, session_to_bytes
 from bench.history import History
-from bench.observations import Replay, item_to_json
+from bench.observations import AnswerObservation, CallObservation, Replay, item_to_json
 from bench.plan import Cell
 from bench.projection import Json
 from bench.store_folder import make_folders, reason_of, remove
@@ -30,6 +30,7 @@ from bench.store_rows import (
     Canary,
     StoredCell,
     StoredSession,
+    answer_of,
     cell_of,
     clean,
     compaction_of,
@@ -178,6 +179,8 @@ class Run:
         seconds: float = 0.0,
         replay: Replay | None = None,
         scores: Mapping[str, Json] | None = None,
+        calls: Iterable[CallObservation] = (),
+        answers: Iterable[AnswerObservation] = (),
     ) -> None:
         """Keep a cell with all that its replay saw, in one transaction, in place of an earlier try.
 
@@ -189,6 +192,8 @@ class Run:
                 ("requests", "cell"),
                 ("heads", "cell"),
                 ("compactions", "cell"),
+                ("calls", "cell"),
+                ("answers", "cell"),
                 ("scores", "cell"),
                 ("cells", "identity"),
             ):
@@ -199,6 +204,8 @@ class Run:
             )
             if replay is not None:
                 self._save_replay(identity, replay)
+            self._write_rows("calls", identity, (json_text(asdict(one)) for one in calls))
+            self._write_rows("answers", identity, (json_text(asdict(one)) for one in answers))
             if scores is not None:
                 self._write("INSERT INTO scores VALUES (?, ?)", (identity, json_text(scores)))
 
@@ -295,6 +302,14 @@ class Run:
             final=projection_of(final, history) if final is not None else None,
         )
 
+    def calls(self, identity: str) -> tuple[CallObservation, ...]:
+        """The calls to models that a cell made, in order."""
+        return tuple(CallObservation(**data) for data in self._records("calls", identity))
+
+    def answers(self, identity: str) -> tuple[AnswerObservation, ...]:
+        """The questions that were put to readers in a cell, in order."""
+        return tuple(map(answer_of, self._records("answers", identity)))
+
     def warnings(self) -> tuple[str, ...]:
         """All sentences that were kept, in order."""
         return tuple(text for (text,) in self._rows("SELECT text FROM warnings ORDER BY position"))
@@ -363,7 +378,7 @@ class Run:
             raise UsageError(f"{self.path}: can't be read: {reason_of(error)}") from error
 
     def _records(self, table: str, owner: str) -> Iterator[dict[str, Any]]:
-        column = "cell" if table == "compactions" else "session"
+        column = "session" if table in ("facts", "uses") else "cell"
         query = f"SELECT data FROM {table} WHERE {column} = ? ORDER BY position"  # noqa: S608
         for (data,) in self._rows(query, (owner,)):
             yield json.loads(data)

@@ -11,6 +11,7 @@ from typing import Any
 from bench.facts import Fact, Probe
 from bench.history import History
 from bench.observations import (
+    AnswerObservation,
     CompactionObservation,
     Replay,
     RequestObservation,
@@ -130,6 +131,11 @@ def request_of(row: Sequence[Any]) -> RequestObservation:
 def compaction_of(data: dict[str, Any]) -> CompactionObservation:
     """A compaction from plain data."""
     return CompactionObservation(**{**data, "violations": tuple(data["violations"])})
+
+
+def answer_of(data: dict[str, Any]) -> AnswerObservation:
+    """An answer from plain data."""
+    return AnswerObservation(**{**data, "options": tuple(data["options"])})
 
 
 def cell_of(row: Sequence[Any]) -> StoredCell:

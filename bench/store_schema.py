@@ -14,7 +14,7 @@ from bench.plan import Cell
 
 FILE_NAME = "run.sqlite"
 APPLICATION_ID = 0x43424E31  # "CBN1"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 CELL_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Cell))
 REQUEST_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(RequestObservation))
 
@@ -44,6 +44,12 @@ SCHEMA: tuple[str, ...] = (
         cell TEXT NOT NULL, position INTEGER NOT NULL, items BLOB NOT NULL,
         PRIMARY KEY (cell, position))""",
     """CREATE TABLE compactions (
+        cell TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL,
+        PRIMARY KEY (cell, position))""",
+    """CREATE TABLE calls (
+        cell TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL,
+        PRIMARY KEY (cell, position))""",
+    """CREATE TABLE answers (
         cell TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL,
         PRIMARY KEY (cell, position))""",
     "CREATE TABLE scores (cell TEXT PRIMARY KEY, data TEXT NOT NULL)",

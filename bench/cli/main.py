@@ -79,7 +79,7 @@ def _add_run(commands: Commands) -> None:
         metavar="MODEL",
         help="who writes summaries: offline (default), lossy(P); repeatable",
     )
-    run.add_argument("--seed", type=int, default=None, metavar="N", help="default 0")
+    run.add_argument("--seed", type=int, action="append", metavar="N", help="default 0; repeatable")
     run.add_argument(
         "--cuts",
         metavar="N|recorded",

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.cli.main import EXIT_INTERRUPTED
+from bench.cli.main import EXIT_INTERRUPTED, EXIT_NO_VERDICT
 from bench.cli.output import harmless, note, print_json
 from bench.corpus import (
     DATASET_PREFIX,
@@ -18,7 +18,7 @@ from bench.corpus import (
     corpus_names,
     rows_of_dataset,
 )
-from bench.errors import UsageError
+from bench.errors import RunHalted, UsageError
 from bench.events import Session
 from bench.facts_file import facts_beside
 from bench.loading import Loaded, load_sessions
@@ -75,6 +75,13 @@ def run(arguments: argparse.Namespace) -> int:
                 f"with the same command and --out {folder} --resume"
             )
             return EXIT_INTERRUPTED
+        except RunHalted as halt:
+            _clear_line()
+            note(
+                f"compaction-bench: stopped: {halt.reason}; finished cells are saved in {folder}, "
+                f"go on with the same command and --out {folder} --resume"
+            )
+            return EXIT_NO_VERDICT
         results = results_of(store)
     written: list[Path] = []
     if not arguments.no_report:
@@ -133,7 +140,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
         specs=tuple(dict.fromkeys(one.spec for one in made)),
         windows=tuple(parse_window(str(text)) for text in arguments.window or ["auto"]),
         models=tuple(make_model(text).name for text in arguments.model or ["offline"]),
-        seeds=(arguments.seed or 0,),
+        seeds=tuple(dict.fromkeys(arguments.seed or (0,))),
         cuts=_cuts(arguments.cuts),
         workers=arguments.workers or 1,
         prompts=prompts_of(made),
@@ -168,7 +175,7 @@ def _fill_from_config(arguments: argparse.Namespace) -> None:
                 f"{', '.join(_CONFIG_KEYS)}"
             )
         if not getattr(arguments, name):
-            is_list = name in ("sessions", "strategy", "window", "model")
+            is_list = name in ("sessions", "strategy", "window", "model", "seed")
             setattr(arguments, name, value if isinstance(value, list) or not is_list else [value])
 
 
@@ -291,10 +298,10 @@ def _open(folder: Path, arguments: argparse.Namespace, options: RunOptions) -> R
 def _command(arguments: argparse.Namespace) -> str:
     """The command that repeats this run, folders as they were given."""
     words = ["compaction-bench", "run", *arguments.sessions]
-    for option in ("strategy", "window", "model"):
+    for option in ("strategy", "window", "model", "seed"):
         for value in getattr(arguments, option) or []:
             words += [f"--{option}", f'"{value}"' if "(" in str(value) else str(value)]
-    for option in ("seed", "cuts", "format", "sample", "min_tokens", "sample_seed"):
+    for option in ("cuts", "format", "sample", "min_tokens", "sample_seed"):
         value = getattr(arguments, option)
         if value is not None:
             words += [f"--{option.replace('_', '-')}", str(value)]

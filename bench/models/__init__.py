@@ -11,16 +11,22 @@ from bench.errors import UsageError
 from bench.models.lossy import LossyModel
 from bench.models.model import Completion, Model
 from bench.models.offline import OfflineModel
+from bench.models.settings import DEFAULT_SETTINGS, ModelSettings
 
-__all__ = ["Completion", "LossyModel", "Model", "OfflineModel", "make_model"]
+__all__ = ["Completion", "LossyModel", "Model", "ModelSettings", "OfflineModel", "make_model"]
 
 _KNOWN = "offline, lossy(0.9)"
 _REAL_PROVIDERS = ("openai", "responses", "anthropic")
 _LOSSY = re.compile(r"lossy\(\s*(?:p\s*=\s*)?(?P<p>[^()]*?)\s*\)")
 
 
-def make_model(spec: str) -> Model:
-    """The model that `spec` names. Raises UsageError, one line that says what would be right."""
+def make_model(
+    spec: str, settings: ModelSettings = DEFAULT_SETTINGS, *, purpose: str = "summary"
+) -> Model:
+    """The model that `spec` names. Raises UsageError, one line that says what would be right.
+
+    `purpose` is what its calls are recorded as (see `CallObservation`).
+    """
     wanted = spec.strip()
     if wanted == "offline":
         return OfflineModel()

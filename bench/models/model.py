@@ -7,21 +7,27 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bench.events import Message
+from bench.strategy import Usage
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered; `finish_reason` is "stop", or "length" when the cap cut it off."""
+    """What a model answered; `finish_reason` is "stop", or "length" when the cap cut it off.
+
+    `usage` is what the provider counted; None, as for stand-ins, means that nobody did.
+    """
 
     text: str
     finish_reason: str = "stop"
+    usage: Usage | None = None
 
 
 class Model(Protocol):
     """Serves the summariser and the readers, never the arbiter.
 
     `name` is the canonical spec, which `make_model` reads back. `is_stand_in` is true for models
-    that only imitate one, so that every number made with them can be labelled.
+    that only imitate one, so that every number made with them can be labelled. A real model may
+    keep state, so each cell makes its own; its attribute `calls` lists the CallObservations.
     """
 
     @property
@@ -39,6 +45,8 @@ class Model(Protocol):
     ) -> Completion:
         """The answer to these messages, at most `output_tokens_max` tokens of o200k_base.
 
-        Nothing but the arguments is seen: the same request and seed give the same bytes.
+        A stand-in sees nothing but the arguments: the same request and seed give the same bytes.
+        A real model raises `bench.provider.ProviderError`, and `bench.errors.RunHalted` when no
+        further request of the run could succeed.
         """
         ...

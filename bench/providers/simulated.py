@@ -158,7 +158,7 @@ class SimulatedProvider:
         completion = self._model.complete(
             messages, output_tokens_max=min(output_tokens_max, room), seed=self._seed
         )
-        usage = Usage(sent, count(completion.text), None)
+        usage = completion.usage or Usage(sent, count(completion.text), None)
         return Reply(completion.text, completion.finish_reason, usage)
 
     def native(self, projection: Projection) -> Native:

@@ -49,10 +49,12 @@ ASSEMBLY = {
     "__main__",
     "cli",
     "judging",
+    "performing",
     "registry",
     "rescoring",
     "runner",
     "survey",
+    "tasks",
     "testing",
 }
 
