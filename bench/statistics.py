@@ -32,6 +32,8 @@ class Comparison:
     `interval` is None below two sessions, `p` None below six (it couldn't reach 0.05).
     `smallest_detectable` is the difference that so many sessions show with 80% power given their
     spread, `sessions_needed` how many would show the observed difference; None: can't be told.
+    `units` counts what is independent (sessions, or groups of them), `deviation` is the standard
+    deviation of the differences over units.
     """
 
     sessions: int
@@ -40,33 +42,48 @@ class Comparison:
     p: float | None
     smallest_detectable: float | None
     sessions_needed: int | None
+    units: int = 0
+    deviation: float = 0.0
+
+    def sessions_to_see(self, difference: float) -> int | None:
+        """How many sessions of this spread would show `difference` with 80% power."""
+        units = sessions_needed(difference, self.deviation)
+        if units is None or not self.units:
+            return None
+        return math.ceil(units * self.sessions / self.units)
 
 
 def compare_paired(
     differences: Sequence[float],
     *,
+    weights: Sequence[float] | None = None,
     clusters: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Compares two strategies by one difference for each session; raises ValueError for none.
 
-    `clusters` names the group (project, template) that each session belongs to: sessions of one
-    group aren't independent, so groups are flipped and resampled as a whole.
+    With `weights` (positive, one for each session) the difference is their weighted mean, as a
+    ratio of sums. `clusters` names the group (project, template) that each session belongs to:
+    sessions of one group aren't independent, so groups are flipped and resampled as a whole.
     """
     if not differences:
         raise ValueError("a comparison needs at least one difference")
-    units = _units([(value, 1.0) for value in differences], clusters)
+    shares = [1.0] * len(differences) if weights is None else list(weights)
+    parts = [value * weight for value, weight in zip(differences, shares, strict=True)]
+    units = _units(list(zip(parts, shares, strict=True)), clusters)
     deviation = _deviation(units)
-    difference = math.fsum(differences) / len(differences)
+    difference = math.fsum(parts) / math.fsum(shares)
     units_needed = sessions_needed(difference, deviation)
     per_unit = len(differences) / len(units)
     return Comparison(
         sessions=len(differences),
         difference=difference,
-        interval=mean_interval(differences, clusters=clusters, seed=seed),
-        p=sign_flip_p(differences, clusters=clusters, seed=seed),
+        interval=ratio_interval(parts, shares, clusters=clusters, seed=seed),
+        p=sign_flip_p(parts, clusters=clusters, seed=seed),
         smallest_detectable=smallest_detectable(deviation, len(units)),
         sessions_needed=None if units_needed is None else math.ceil(units_needed * per_unit),
+        units=len(units),
+        deviation=deviation,
     )
 
 
