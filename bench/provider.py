@@ -87,3 +87,28 @@ class Provider(Protocol):
     def native(self, projection: Projection) -> Native:
         """Compaction by the provider itself. Raises ProviderError where there is none."""
         ...
+
+
+class ReadableProvider(Provider, Protocol):
+    """A provider that answers questions about what a projection shows: the way of the readers.
+
+    Whoever can read opaque state, its maker, reads it here; everybody else refuses.
+    """
+
+    def question(
+        self,
+        projection: Projection,
+        messages: Sequence[Message],
+        *,
+        output_tokens_max: int,
+        calls_wanted: bool = False,
+        seed: int | None = None,
+    ) -> Reply:
+        """The answer to the agent request of this projection with `messages` behind it.
+
+        Nothing of it enters the history. Tools are offered as in an agent request, but are called
+        only with `calls_wanted`; the reply then holds the calls. `seed` replaces the provider's
+        own. Raises ProviderError: `input_overflow` when question and projection don't fit,
+        `invalid_request` when the projection holds state that this provider can't read.
+        """
+        ...

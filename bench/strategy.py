@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, cast, runtime_checkable
 
-from bench.events import Message, Session, ToolDefinition
+from bench.events import Message, Session, ToolCall, ToolDefinition
 from bench.projection import Json, Native, Projection
 
 Trigger = Literal["budget", "provider", "manual"]
@@ -27,11 +27,15 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer. `finish_reason` is the provider's own word ("stop", "length" ...)."""
+    """A model's answer. `finish_reason` is the provider's own word ("stop", "length" ...).
+
+    `calls` are the tool calls in it; there are none in the answer to a strategy's question.
+    """
 
     text: str
     finish_reason: str
     usage: Usage
+    calls: tuple[ToolCall, ...] = ()
 
 
 class Ask(Protocol):

@@ -9,11 +9,19 @@ import re
 
 from bench.errors import UsageError
 from bench.models.lossy import LossyModel
-from bench.models.model import Completion, Model
+from bench.models.model import Completion, Model, RespondingModel
 from bench.models.offline import OfflineModel
 from bench.models.settings import DEFAULT_SETTINGS, ModelSettings
 
-__all__ = ["Completion", "LossyModel", "Model", "ModelSettings", "OfflineModel", "make_model"]
+__all__ = [
+    "Completion",
+    "LossyModel",
+    "Model",
+    "ModelSettings",
+    "OfflineModel",
+    "RespondingModel",
+    "make_model",
+]
 
 _KNOWN = "offline, lossy(0.9)"
 _REAL_PROVIDERS = ("openai", "responses", "anthropic")

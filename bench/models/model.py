@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bench.events import Message
+from bench.events import Message, ToolCall, ToolDefinition
 from bench.strategy import Usage
 
 
@@ -14,12 +14,14 @@ from bench.strategy import Usage
 class Completion:
     """What a model answered; `finish_reason` is "stop", or "length" when the cap cut it off.
 
-    `usage` is what the provider counted; None, as for stand-ins, means that nobody did.
+    `usage` is what the provider counted; None, as for stand-ins, means that nobody did. `calls` are
+    the tool calls that the model wants made, in order.
     """
 
     text: str
     finish_reason: str = "stop"
     usage: Usage | None = None
+    calls: tuple[ToolCall, ...] = ()
 
 
 class Model(Protocol):
@@ -48,5 +50,25 @@ class Model(Protocol):
         A stand-in sees nothing but the arguments: the same request and seed give the same bytes.
         A real model raises `bench.provider.ProviderError`, and `bench.errors.RunHalted` when no
         further request of the run could succeed.
+        """
+        ...
+
+
+class RespondingModel(Model, Protocol):
+    """A model that can also stand where the agent's own model stands: readers need one."""
+
+    def respond(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolDefinition],
+        output_tokens_max: int,
+        seed: int,
+        calls_wanted: bool,
+    ) -> Completion:
+        """The next message after these, which may hold calls and their results.
+
+        `tools` are offered with the request, but are called only with `calls_wanted`. Raises as
+        `complete` does; a request that is too long is a ProviderError("input_overflow").
         """
         ...

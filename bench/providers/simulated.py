@@ -13,13 +13,20 @@ from dataclasses import dataclass
 
 from bench.events import Message, ToolDefinition
 from bench.history import History
-from bench.models import Model
+from bench.models import Completion, Model
 from bench.projection import Native, Projection
 from bench.provider import ProviderError
 from bench.sizes import ProjectionSizes
 from bench.strategy import Reply, Usage
 from bench.tokens import count
-from bench.wire.rendering import CONTINUE_LINE, LEADING_LINE, ORPHAN_RESULT, STUB_RESULT
+from bench.wire.rendering import (
+    CONTINUE_LINE,
+    LEADING_LINE,
+    ORPHAN_RESULT,
+    STUB_RESULT,
+    messages_of,
+    render,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,7 @@ class SimulatedProvider:
         self._costs = costs
         self._seed = seed
         self._ignore_window = ignore_window
+        self._tools = tuple(tools)
         self._fixed = costs.per_request + tools_tokens(tools, costs) + overhead_tokens
         self._sizes = ProjectionSizes(
             lambda message: message_tokens(message, costs), self._repair_tokens
@@ -160,6 +168,45 @@ class SimulatedProvider:
         )
         usage = completion.usage or Usage(sent, count(completion.text), None)
         return Reply(completion.text, completion.finish_reason, usage)
+
+    def question(
+        self,
+        projection: Projection,
+        messages: Sequence[Message],
+        *,
+        output_tokens_max: int,
+        calls_wanted: bool = False,
+        seed: int | None = None,
+    ) -> Reply:
+        """A reader's question behind an agent request; see `bench.provider.ReadableProvider`.
+
+        Raises ProviderError("input_overflow") above the window, as `send` does.
+        """
+        respond = getattr(self._model, "respond", None)
+        if respond is None:
+            raise ProviderError(
+                "invalid_request", f"the model {self._model.name} answers no questions"
+            )
+        sent = self.measure(projection) + sum(message_tokens(m, self._costs) for m in messages)
+        if sent > self._window and not self._ignore_window:
+            raise overflow_error(sent, self._window)
+        completion: Completion = respond(
+            [*self._readable_messages(projection), *messages],
+            tools=self._tools,
+            output_tokens_max=output_tokens_max,
+            seed=self._seed if seed is None else seed,
+            calls_wanted=calls_wanted,
+        )
+        usage = completion.usage or Usage(sent, count(completion.text), None)
+        return Reply(completion.text, completion.finish_reason, usage, completion.calls)
+
+    def _readable_messages(self, projection: Projection) -> Sequence[Message]:
+        """What the model reads. Raises ProviderError for opaque state, which isn't its own."""
+        if any(isinstance(item, Native) for item in projection.head):
+            raise ProviderError(
+                "invalid_request", "the projection holds opaque state that can't be read here"
+            )
+        return messages_of(render(projection))
 
     def native(self, projection: Projection) -> Native:
         """This provider offers no compaction of its own."""

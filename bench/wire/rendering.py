@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bench.events import Attachment, Role
+from bench.events import Attachment, Message, Role, ToolCall
 from bench.history import CallState
 from bench.projection import Item, Kept, Native, Projection, Shortened, Written
 
@@ -146,3 +146,17 @@ def visible_texts(rendered: Rendered) -> Iterator[str]:
         for call in message.calls:
             yield call.name
             yield call.arguments
+
+
+def messages_of(rendered: Rendered) -> tuple[Message, ...]:
+    """The same messages in the words of the project, without where they came from."""
+    return tuple(
+        Message(
+            message.role,
+            message.text,
+            tuple(ToolCall(call.id, call.name, call.arguments) for call in message.calls),
+            message.call_id,
+            message.attachments,
+        )
+        for message in rendered.messages
+    )
