@@ -277,6 +277,7 @@ class Engine:
             outcome, reason = declined.kind, declined.reason
             if declined.memory is not None:
                 view = view.remember(declined.memory)
+            broken = tuple(one for one in declined.violations if one[:2] not in self._waived)
             self._count_retries(declined.repairs, declined.replans, outcome == "suppressed")
         except ProviderError as error:
             outcome, reason = "failed", f"{error.kind}: {error.text}"
@@ -307,11 +308,11 @@ class Engine:
         if not is_paid and candidate.shows_the_same_as(view):
             return "nothing", "nothing changed", ()
         broken = violations(candidate, self._waived, on_the_wire=False)
-        if broken:
+        if broken and stage.must_be_valid:
             return "rejected", broken[0], broken
         if stage.must_shrink and self._units(candidate) >= self._units(view):
             return "rejected", "not smaller than what it replaces", ()
-        return "accepted", "", ()
+        return "accepted", "", broken
 
     def _budget(self, view: Projection, stage: Stage, trigger: Trigger, attempt: int) -> Budget:
         newest: Event | None = view.history[view.stop - 1] if view.stop else None
@@ -331,6 +332,7 @@ class Engine:
             attempt=attempt,
             now=now,
             tools=self._session.tools,
+            seed=int(getattr(self._provider, "seed", 0)),
         )
 
     def _count_retries(self, repairs: int, replans: int, is_suppressed: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.events import Message
 from bench.projection import Native, Projection
 from bench.provider import Provider
-from bench.strategy import Reply
+from bench.strategy import Reply, Usage
 
 
 class MeteredAsk:
@@ -26,6 +26,12 @@ class MeteredAsk:
         self.input_tokens += reply.usage.input_tokens
         self.output_tokens += reply.usage.output_tokens
         return reply
+
+    def charge(self, usage: Usage) -> None:
+        """Counts what a strategy's own client spent, as it reports it."""
+        self.asked += 1
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
 
     def native(self, view: Projection) -> Native:
         """Compaction by the provider itself."""

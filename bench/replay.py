@@ -15,7 +15,7 @@ from bench.history import History
 from bench.observations import Replay, RequestObservation, Stopped
 from bench.projection import Projection
 from bench.provider import Provider, ProviderError
-from bench.strategy import Strategy
+from bench.strategy import Strategy, opened
 
 Cuts: TypeAlias = int | Literal["recorded"] | None
 
@@ -34,6 +34,13 @@ def replay(
     tool ("recorded"), instead of the strategy's own triggers; `manual` compacts once more at the
     end. A request that can't be rescued ends the replay (`Replay.stopped`).
     """
+    with opened(strategy) as alive:
+        return _replayed(session, alive, provider, cuts, manual=manual)
+
+
+def _replayed(
+    session: Session, strategy: Strategy, provider: Provider, cuts: Cuts, *, manual: bool
+) -> Replay:
     history = History()
     total = sum(event.message.role == "assistant" for event in session.events)
     forced = cut_points(session, total, cuts)

@@ -22,7 +22,7 @@ Value: TypeAlias = Scalar | tuple[Scalar, ...]
 
 _KEYWORDS: dict[str, bool | None] = {"true": True, "false": False, "none": None}
 _WORD_END = set(",(){}[]=\"'")
-_BARE = re.compile(r"[^\W\d][\w./:@%+~-]*|[./~][\w./:@%+~-]*")
+_BARE = re.compile(r"[^\W\d][\w./:@%+~;-]*|[./~][\w./:@%+~;-]*")
 _INT = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
 _FLOAT = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?", re.ASCII)
 _DIGITS_MAX = 100  # Python refuses to read numbers of some thousand digits.

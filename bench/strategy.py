@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, Protocol, cast, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from bench.events import Message, Session, ToolCall, ToolDefinition
 from bench.projection import Json, Native, Projection
@@ -53,6 +54,15 @@ class Ask(Protocol):
         ...
 
 
+@runtime_checkable
+class Metered(Protocol):
+    """An `Ask` that also takes down what was spent elsewhere, by code that asks a model itself."""
+
+    def charge(self, usage: Usage) -> None:
+        """Counts this usage as the summariser's."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """The limits of one compaction and why it is asked for.
@@ -62,6 +72,7 @@ class Budget:
     them). `accepted_seq` is the newest event that this route has accepted in an ordinary request
     (F9), None before the first. `attempt` counts the compactions of this request from 1,
     `now` is logical time in seconds: the newest event's timestamp, else its seq.
+    `seed` is that of the cell, for strategies that draw.
     """
 
     window: int
@@ -77,6 +88,7 @@ class Budget:
     attempt: int = 1
     now: float = 0.0
     tools: tuple[ToolDefinition, ...] = ()
+    seed: int = 0
 
 
 class Declined(Exception):
@@ -85,6 +97,7 @@ class Declined(Exception):
     `memory` replaces the strategy's memory although nothing was compacted, None leaves it.
     `kind` tells the engine what happened: "failed" (the summariser or the provider failed),
     "rejected" (the result was no good) or "suppressed" (not even tried, known to fail).
+    `violations` are promises that the result broke, each a sentence that begins with its name.
     """
 
     def __init__(
@@ -96,6 +109,7 @@ class Declined(Exception):
         kind: Literal["failed", "rejected", "suppressed"] = "failed",
         repairs: int = 0,
         replans: int = 0,
+        violations: tuple[str, ...] = (),
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -104,6 +118,7 @@ class Declined(Exception):
         self.kind = kind
         self.repairs = repairs
         self.replans = replans
+        self.violations = violations
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +140,15 @@ class Stage:
     """One thing to try when a projection is too large, by the name that `budget.stage` carries.
 
     `is_lasting` False: the result serves this request only, the next one starts without it.
-    `must_shrink` False: the gate lets a result of any size pass.
+    `must_shrink` False: the gate lets a result of any size pass. `must_be_valid` False: a result
+    that breaks promises is sent as it is and its violations are counted, as happens to a runtime
+    that compacts by itself.
     """
 
     name: str
     is_lasting: bool = True
     must_shrink: bool = True
+    must_be_valid: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +202,40 @@ class Strategy(Protocol):
     def compact(self, view: Projection, budget: Budget, ask: Ask) -> Projection | None:
         """A shorter projection, None when there is nothing to do; raises Declined."""
         ...
+
+
+@runtime_checkable
+class MessageStrategy(Protocol):
+    """What to do, over message lists: for code that knows nothing of projections.
+
+    A frozen dataclass with this method is wrapped into a `Strategy` (`bench.foreign.adapter`).
+    `messages` are those of a Chat Completions request, freshly made, free to be changed; `window`
+    is in tokens. Which of the keywords `tools`, `ask`, `state`, `reason`, `seed` and `budget` it is
+    called with, its signature says. It returns the shorter list, None when there is nothing to do,
+    or a pair of either and a JSON value that is its next `state`. It may be async. It raises
+    Declined. Optional attributes are those of a strategy, and `calls` ("trigger" or "every":
+    whether it is called above the threshold or before every request) and `lasting` (False: its
+    answer serves one request, the next one starts from what was before).
+    """
+
+    @property
+    def compact_messages(self) -> Callable[..., Any]:
+        """A method `(messages, window, *, ...)`: what the model is to be shown instead."""
+        ...
+
+
+@contextmanager
+def opened(strategy: Strategy) -> Iterator[Strategy]:
+    """What is replayed, while it is replayed: for strategies that keep something alive meanwhile.
+
+    Such a strategy has a method `opened()`, a context manager; others are replayed as they are.
+    """
+    scope = getattr(strategy, "opened", None)
+    if scope is None:
+        yield strategy
+        return
+    with scope() as alive:
+        yield alive
 
 
 def strategy_for(strategy: Strategy, session: Session) -> Strategy:

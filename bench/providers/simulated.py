@@ -113,6 +113,11 @@ class SimulatedProvider:
         """The context window in tokens."""
         return self._window
 
+    @property
+    def seed(self) -> int:
+        """What the model's draws depend on."""
+        return self._seed
+
     def _repair_tokens(self, history: History, position: int) -> int:
         """What rendering adds to an event: stubs for unanswered calls, the mark of an orphan."""
         message = history.message(position)

@@ -60,7 +60,7 @@ ASSEMBLY = {
 
 HOMES = {
     "tiktoken": {"bench/tokens.py"},
-    "httpx": {"bench/providers"},
+    "httpx": {"bench/providers", "bench/foreign"},
     "datasets": {"bench/corpus.py"},
     "sqlite3": {"bench/store.py", "bench/conversation_store.py"},
     "pandas": {"reports"},
@@ -133,6 +133,7 @@ def test_words_need_only_the_standard_library(path: Path) -> None:
         "abc",
         "bisect",
         "collections",
+        "contextlib",
         "dataclasses",
         "functools",
         "itertools",
