@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bench.events import Message
 from bench.projection import Item, Kept, Native, Projection, Shortened, Written
 from bench.wire.checks import api_problems
 from bench.wire.rendering import render
@@ -27,6 +28,7 @@ def violations(
         *_provenance(candidate),
         *_order(candidate),
         *_whole_groups(candidate),
+        *_written_calls(candidate),
         *_pinned(candidate),
     ]
     if on_the_wire and not found:
@@ -53,10 +55,14 @@ def _provenance(candidate: Projection) -> Iterator[str]:
                 (said.role, said.calls, said.call_id) != (shown.role, shown.calls, shown.call_id)
             ):
                 yield f"H3: shortened event {first} changed more than its text"
-        elif isinstance(item, Written) and item.message.role == "tool":
-            yield f"H5: written text for events {first} to {last} claims to be a tool result"
-        elif isinstance(item, Written) and not item.message.text.strip():
+        elif isinstance(item, Written) and not _says_something(item.message):
             yield f"H5: written text for events {first} to {last} is empty"
+
+
+def _says_something(message: Message) -> bool:
+    if message.role == "tool":
+        return True
+    return bool(message.text.strip() or message.calls or message.attachments)
 
 
 def _order(candidate: Projection) -> Iterator[str]:
@@ -73,12 +79,15 @@ def _order(candidate: Projection) -> Iterator[str]:
 
 
 def _whole_groups(candidate: Projection) -> Iterator[str]:
-    """H1: of each group all members are shown, side by side, or none."""
+    """H1: of each group all members are shown, side by side, or none.
+
+    What was typed or told while tools ran stands inside a group without being a member of it.
+    """
     history = candidate.history
     last_start: int | None = None
     last_seq = 0
     # The verbatim tail is whole by itself; only where it begins needs a look.
-    for item in candidate.head + _first_of_tail(candidate):
+    for item in candidate.head + _start_of_tail(candidate):
         if isinstance(item, (Written, Native)):
             if last_start is not None and _continues(candidate, last_seq, last_start):
                 yield f"H1: the group of event {last_start + 1} is cut behind event {last_seq}"
@@ -86,12 +95,14 @@ def _whole_groups(candidate: Projection) -> Iterator[str]:
             continue
         seq = item.event.seq
         start = history.group_start(seq - 1)
+        if _is_guest(candidate, seq - 1):
+            continue
         if start != last_start:
             if last_start is not None and _continues(candidate, last_seq, last_start):
                 yield f"H1: the group of event {last_start + 1} is cut behind event {last_seq}"
             if start != seq - 1:
                 yield f"H1: event {seq} stands without the start of its group, event {start + 1}"
-        elif seq != last_seq + 1:
+        elif _next_member(candidate, last_seq, start) not in (None, seq):
             yield f"H1: event {last_seq + 1} is missing inside the group of event {start + 1}"
         last_start, last_seq = start, seq
     if (
@@ -102,17 +113,57 @@ def _whole_groups(candidate: Projection) -> Iterator[str]:
         yield f"H1: the group of event {last_start + 1} is cut behind event {last_seq}"
 
 
-def _first_of_tail(candidate: Projection) -> tuple[Item, ...]:
-    if candidate.tail_start >= candidate.stop:
-        return ()
-    return (Kept(candidate.history[candidate.tail_start]),)
+def _is_guest(candidate: Projection, position: int) -> bool:
+    """True for an event that stands inside a group and belongs to none."""
+    history = candidate.history
+    return history.group_start(position) != position and history.result_wire_id(position) is None
+
+
+def _start_of_tail(candidate: Projection) -> tuple[Item, ...]:
+    """The tail's events up to the first that tells which group it begins in."""
+    position = candidate.tail_start
+    while position < candidate.stop and _is_guest(candidate, position):
+        position += 1
+    told = candidate.history.events(candidate.tail_start, min(position + 1, candidate.stop))
+    return tuple(map(Kept, told))
+
+
+def _next_member(candidate: Projection, last_seq: int, group_start: int) -> int | None:
+    """The seq of the next result behind `last_seq` that belongs to the group; None without one."""
+    history = candidate.history
+    for position in range(last_seq, candidate.stop):
+        if history.group_start(position) != group_start:
+            return None
+        if history.result_wire_id(position) is not None:
+            return position + 1
+    return None
 
 
 def _continues(candidate: Projection, last_seq: int, group_start: int) -> bool:
-    """True when the event behind `last_seq` still belongs to the group."""
-    if last_seq >= candidate.stop:
-        return False
-    return candidate.history.group_start(last_seq) == group_start
+    """True when a result behind `last_seq` still belongs to the group."""
+    return _next_member(candidate, last_seq, group_start) is not None
+
+
+def _written_calls(candidate: Projection) -> Iterator[str]:
+    """H1: written calls have their written results directly behind them, and no others."""
+    waiting: set[str] = set()
+    first = last = 0
+    for item in (*candidate.head, None):
+        is_result = isinstance(item, Written) and item.message.role == "tool"
+        if isinstance(item, Written) and is_result:
+            first, last = item.seqs
+            if item.message.call_id not in waiting:
+                yield (
+                    f"H1: a written tool result for events {first} to {last} has no call before it"
+                )
+            waiting.discard(item.message.call_id or "")
+            continue
+        if waiting:
+            yield f"H1: {len(waiting)} written calls for events {first} to {last} have no result"
+            waiting = set()
+        if isinstance(item, Written):
+            first, last = item.seqs
+            waiting = {call.id for call in item.message.calls}
 
 
 def _pinned(candidate: Projection) -> Iterator[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, Literal
 
-from bench.events import Message
+from bench.events import Attachment, Message, ToolCall
 from bench.history import History
 from bench.projection import Item, Kept, Native, Projection, Shortened, Written
 
@@ -168,20 +168,30 @@ def item_to_json(item: Item) -> dict[str, Any]:
         case Kept():
             return {"kind": "kept", "seq": item.event.seq}
         case Shortened():
-            return {
+            shortened = {
                 "kind": "shortened",
                 "seq": item.event.seq,
                 "text": item.message.text,
                 "reference": item.reference,
             }
+            if item.message.attachments != item.event.message.attachments:
+                shortened["attachments"] = list(map(astuple, item.message.attachments))
+            return shortened
         case Written():
-            return {
+            written = {
                 "kind": "written",
                 "role": item.message.role,
                 "text": item.message.text,
                 "first_seq": item.first_seq,
                 "last_seq": item.last_seq,
             }
+            if item.message.calls:
+                written["calls"] = list(map(astuple, item.message.calls))
+            if item.message.call_id is not None:
+                written["call_id"] = item.message.call_id
+            if item.message.attachments:
+                written["attachments"] = list(map(astuple, item.message.attachments))
+            return written
         case Native():
             return {
                 "kind": "native",
@@ -201,12 +211,19 @@ def item_from_json(data: dict[str, Any], history: History) -> Item:
         case "shortened":
             event = history[data["seq"] - 1]
             shown = event.message
-            message = Message(
-                shown.role, data["text"], shown.calls, shown.call_id, shown.attachments
-            )
+            attachments = shown.attachments
+            if "attachments" in data:
+                attachments = tuple(Attachment(*each) for each in data["attachments"])
+            message = Message(shown.role, data["text"], shown.calls, shown.call_id, attachments)
             return Shortened(event, message, data.get("reference"))
         case "written":
-            message = Message(data["role"], data["text"])
+            message = Message(
+                data["role"],
+                data["text"],
+                tuple(ToolCall(*each) for each in data.get("calls", ())),
+                data.get("call_id"),
+                tuple(Attachment(*each) for each in data.get("attachments", ())),
+            )
             return Written(message, data["first_seq"], data["last_seq"])
         case "native":
             return Native(

@@ -58,7 +58,10 @@ class Shortened:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Text that a strategy wrote instead of the events first_seq..last_seq."""
+    """Text that a strategy wrote instead of the events first_seq..last_seq.
+
+    A written call is answered by a written result directly behind it, as on the wire (H1).
+    """
 
     message: Message
     first_seq: int

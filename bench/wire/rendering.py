@@ -135,7 +135,11 @@ def _written(item: Written | Native) -> WireMessage:
     seqs = tuple(range(item.first_seq, item.last_seq + 1))
     if isinstance(item, Native):
         return WireMessage("user", "", "native", seqs, native_state=item.state)
-    return WireMessage(item.message.role, item.message.text, "written", seqs)
+    shown = item.message
+    calls = tuple(WireCall(call.id, call.name, call.arguments) for call in shown.calls)
+    return WireMessage(
+        shown.role, shown.text, "written", seqs, calls, shown.call_id, shown.attachments
+    )
 
 
 def visible_texts(rendered: Rendered) -> Iterator[str]:
