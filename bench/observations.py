@@ -168,7 +168,7 @@ def item_to_json(item: Item) -> dict[str, Any]:
         case Kept():
             return {"kind": "kept", "seq": item.event.seq}
         case Shortened():
-            shortened = {
+            shortened: dict[str, Any] = {
                 "kind": "shortened",
                 "seq": item.event.seq,
                 "text": item.message.text,
@@ -178,7 +178,7 @@ def item_to_json(item: Item) -> dict[str, Any]:
                 shortened["attachments"] = list(map(astuple, item.message.attachments))
             return shortened
         case Written():
-            written = {
+            written: dict[str, Any] = {
                 "kind": "written",
                 "role": item.message.role,
                 "text": item.message.text,
