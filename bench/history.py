@@ -117,6 +117,13 @@ class History:
         """The calls of the assistant message at `position`, with what became of them."""
         return tuple(self._calls.get(position, ()))
 
+    def unanswered(self, position: int) -> int:
+        """How many calls of the message at `position` have no result so far."""
+        count = 0
+        for state in self._calls.get(position, ()):
+            count += state.result_seq is None
+        return count
+
     def result_wire_id(self, position: int) -> str | None:
         """The unique call id that the result at `position` answers; None for an orphan result."""
         return self._result_wire_ids.get(position)

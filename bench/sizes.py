@@ -48,12 +48,17 @@ class ProjectionSizes:
     def total(self, projection: Projection) -> int:
         """The size of all items of `projection`."""
         # One request asks for the same projection several times; only its identity is compared.
-        if projection is self._last[0] and len(projection.history) == self._last[1]:
-            return self._last[2]
         history = projection.history
-        self._follow(history)
-        total = self._head(projection) + self._span(history, projection.tail_start, projection.stop)
-        self._last = (projection, len(history), total)
+        told = len(history)
+        last, last_told, last_total = self._last
+        if projection is last and told == last_told:
+            return last_total
+        if told >= len(self._sums) or history is not self._history:
+            self._follow(history)
+        total = self._span(history, projection.tail_start, projection.stop)
+        if projection.head:
+            total += self._head(projection)
+        self._last = (projection, told, total)
         return total
 
     def shared(self, before: Projection, after: Projection) -> int:
@@ -84,9 +89,9 @@ class ProjectionSizes:
             self._history, self._sums, self._extra_sums, self._heads = history, [0], [0], {}
         sums = self._sums
         if len(sums) <= len(history):
-            measure, message, total = self._message_size, history.message, sums[-1]
-            for position in range(len(sums) - 1, len(history)):
-                total += measure(message(position))
+            measure, total = self._message_size, sums[-1]
+            for event in history.events(len(sums) - 1):
+                total += measure(event.message)
                 sums.append(total)
         if self._extra_size is not None:
             extra_sums, closed = self._extra_sums, history.open_round_start
@@ -96,8 +101,6 @@ class ProjectionSizes:
 
     def _head(self, projection: Projection) -> int:
         head = projection.head
-        if not head:
-            return 0
         known = self._heads.get(id(head))
         if known is not None and known[0] is head:
             return known[1]
@@ -146,7 +149,9 @@ class ProjectionSizes:
         if start < closed:
             size += sums[closed] - sums[start]
             start = closed
-        return size + sum([self._extra_size(history, each) for each in range(start, stop)])
+        for position in range(start, stop):
+            size += self._extra_size(history, position)
+        return size
 
 
 def _items(projection: Projection) -> Iterator[Item]:
