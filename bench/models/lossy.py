@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.errors import UsageError
-from bench.events import Message
+from bench.events import Message, ToolDefinition
 from bench.models.model import Completion
 from bench.models.offline import SHORTER_FRACTION, saliences
 from bench.models.summary_requests import read_request
@@ -62,6 +62,21 @@ class LossyModel:
             output_tokens_max=output_tokens_max,
             is_balanced=False,
         )
+
+    def respond(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolDefinition],
+        output_tokens_max: int,
+        seed: int,
+        calls_wanted: bool,
+    ) -> Completion:
+        """A question answered by looking it up, as all stand-ins do; see `bench.readers`."""
+        from bench.readers.responding import respond
+
+        del output_tokens_max
+        return respond(messages, tools=tools, seed=seed, calls_wanted=calls_wanted)
 
 
 def request_digest(messages: Sequence[Message]) -> str:

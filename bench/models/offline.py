@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.events import Message
+from bench.events import Message, ToolDefinition
 from bench.models.model import Completion
 from bench.models.summary_requests import SummaryRequest, read_request
 from bench.models.text_units import UNIT_CHARACTERS_MAX, Piece, Speaker, Unit, read_units
@@ -66,6 +66,21 @@ class OfflineModel:
             tokens_wanted=_tokens_wanted(request),
             output_tokens_max=output_tokens_max,
         )
+
+    def respond(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolDefinition],
+        output_tokens_max: int,
+        seed: int,
+        calls_wanted: bool,
+    ) -> Completion:
+        """A question answered by looking it up, as all stand-ins do; see `bench.readers`."""
+        from bench.readers.responding import respond
+
+        del output_tokens_max
+        return respond(messages, tools=tools, seed=seed, calls_wanted=calls_wanted)
 
 
 def _tokens_wanted(request: SummaryRequest) -> int:

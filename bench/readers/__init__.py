@@ -1,0 +1,1 @@
+"""Edges: readers, who answer questions from what a projection shows, and nothing else."""

@@ -1,0 +1,90 @@
+"""Edges: the reader without a language model: it looks up the question and reads what it finds.
+
+It retrieves the passages that share most words with the *question*, reads only those, and takes the
+option that they hold; it never searches for the options. What is shown but said in other words than
+the question isn't found (attention loss), and where nothing fits it says that the conversation
+doesn't say. A stand-in: it shows the mechanics of reading, not what a language model recalls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.events import Message
+from bench.matching import contains, normalise
+from bench.probing_form import ABSTENTION, WrittenQuestion
+from bench.readers.retrieval import Passage, content_terms, retrieve, terms
+from bench.scoring_facts import PLAIN_TEXT, needle_of
+from bench.visible_text import visible_text
+
+PASSAGES_READ = 10
+# Less of the question than this in a passage is no answer to it.
+COVERAGE_MIN = 0.2
+# Passages that fit nearly as well as the best one: the newest of them holds now.
+NEARLY_AS_GOOD = 0.7
+# A phrase in other order is still the same one, when it has words enough.
+_PHRASE_TERMS_MIN = 3
+CORRECTING_TERMS = frozenset(
+    terms(
+        "instead changed change longer forget earlier mistake wrong correction corrected updated "
+        "anymore mind again 改为 改成 更正 不再 之前 先前 换成 作废 重新"
+    )
+)
+
+
+def read_answer(messages: Sequence[Message], question: WrittenQuestion) -> int:
+    """The position of the option that the messages speak for."""
+    wanted = content_terms(question.text)
+    texts = [visible_text(message) for message in messages]
+    passages = retrieve(texts, wanted, PASSAGES_READ)
+    found: list[tuple[Passage, int]] = []
+    for passage in passages:
+        option = _option_in(passage.text, question.options)
+        if option is not None and passage.coverage >= COVERAGE_MIN:
+            found.append((passage, option))
+    if not found:
+        return _abstention(question.options)
+    best = max(passage.coverage for passage, _ in found)
+    good = [one for one in found if one[0].coverage >= NEARLY_AS_GOOD * best]
+    newest, option = max(good, key=lambda one: one[0].order)
+    corrected = _correction(texts, wanted, question.options, newest.order)
+    return option if corrected is None else corrected
+
+
+def _correction(
+    texts: Sequence[str], wanted: Sequence[str], options: Sequence[str], after: int
+) -> int | None:
+    """The option that a later passage about the same thing puts in place of what was said."""
+    widened = [*wanted, *CORRECTING_TERMS]
+    newest: tuple[int, int] | None = None
+    for passage in retrieve(texts, widened, PASSAGES_READ):
+        said = set(terms(passage.text))
+        if passage.order > after and said & CORRECTING_TERMS and said.intersection(wanted):
+            option = _option_in(passage.text, options)
+            if option is not None and (newest is None or passage.order > newest[0]):
+                newest = passage.order, option
+    return newest[1] if newest else None
+
+
+def _abstention(options: Sequence[str]) -> int:
+    return options.index(ABSTENTION) if ABSTENTION in options else len(options) - 1
+
+
+def _option_in(passage: str, options: Sequence[str]) -> int | None:
+    """The option that a passage holds, the longest of several; None when it holds none."""
+    text = normalise(passage)
+    held = [
+        (len(option), position)
+        for position, option in enumerate(options)
+        if option != ABSTENTION and _holds(text, option)
+    ]
+    return max(held)[1] if held else None
+
+
+def _holds(text: str, option: str) -> bool:
+    needle = needle_of(option)
+    if contains(text, needle.key, needle.kind):
+        return True
+    parts = content_terms(option)
+    is_phrase = needle.kind == PLAIN_TEXT and len(parts) >= _PHRASE_TERMS_MIN
+    return is_phrase and set(terms(text)).issuperset(parts)
