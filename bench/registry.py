@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
@@ -22,6 +23,8 @@ from types import ModuleType
 from typing import Any
 
 from bench.errors import UsageError
+from bench.foreign.adapter import as_strategy
+from bench.foreign.functions import MessageFunction, signature_problem
 from bench.parameters import bind, canonical, close_match, parameters_of, prompt_digest
 from bench.specs import Spec, parse_specs
 from bench.strategy import Strategy
@@ -184,8 +187,24 @@ def _make(
     def read_prompt(word: str) -> str:
         return _prompt_text(word, prompts, f"{option} {spec}")
 
-    strategy = bind(spec, base, option=option, read_prompt=read_prompt)
-    return NamedStrategy(str(canonical(spec.target, strategy, base)), spec.target, strategy)
+    made = bind(spec, base, option=option, read_prompt=read_prompt)
+    return NamedStrategy(str(canonical(spec.target, made, base)), spec.target, as_strategy(made))
+
+
+def check_ready(made: Iterable[NamedStrategy], *, option: str = "--strategy") -> None:
+    """Raise UsageError when a strategy can't be run at all, before any session is replayed.
+
+    Strategies that run code elsewhere have a method `check_ready`: no such command, no answer from
+    an address. Others are ready once they are made.
+    """
+    for one in made:
+        check = getattr(one.strategy, "check_ready", None)
+        if check is None:
+            continue
+        try:
+            check()
+        except UsageError as error:
+            raise UsageError(f"{option} {one.spec}: {error}") from error
 
 
 def _prompt_text(word: str, prompts: Mapping[str, str], where: str) -> str:
@@ -209,6 +228,21 @@ def _bundled_prompts() -> list[str]:
         for file in sorted((Path(place) / "prompts").glob("*"))
         if file.is_file()
     ]
+
+
+def bundled_prompt(cls: type) -> str | None:
+    """The summary prompt that comes with a built-in strategy, by the name of its module.
+
+    The first in order of names where it has several; None for a strategy without.
+    """
+    top, _, rest = cls.__module__.partition(".")
+    if top != "strategies":
+        return None
+    name = rest.split(".", maxsplit=1)[0]
+    for place in importlib.import_module(top).__path__:
+        for file in sorted((Path(place) / "prompts").glob(f"{name}*.md")):
+            return file.read_text("utf-8")
+    return None
 
 
 def _from_file(spec: Spec, path: str, name: str, option: str) -> Any:
@@ -237,11 +271,11 @@ def _from_file(spec: Spec, path: str, name: str, option: str) -> Any:
             f"{option} {spec}: {path} holds no {name}; {close_match(name, names)}"
             f"strategies in it: {listed}"
         )
-    if not isinstance(base, type) and callable(base):
-        raise UsageError(
-            f"{option} {spec}: {name} is a function, and functions can't be run yet; "
-            "write a frozen dataclass with the method compact(self, view, budget, ask)"
-        )
+    if inspect.isroutine(base):
+        problem = signature_problem(base)
+        if problem:
+            raise UsageError(f"{option} {spec}: {name} {problem}")
+        return MessageFunction(function=base)
     problem = _problem_with(base)
     if problem:
         raise UsageError(f"{option} {spec}: {name} {problem}")
@@ -309,14 +343,24 @@ def _strategies_in(module: ModuleType, what: str, source: str) -> list[Registere
 
 
 def _is_strategy_class(value: Any) -> bool:
-    return isinstance(value, type) and is_dataclass(value) and hasattr(value, "compact")
+    if not (isinstance(value, type) and is_dataclass(value)):
+        return False
+    return hasattr(value, "compact") or hasattr(value, "compact_messages")
 
 
 def _problem_with(base: Any) -> str:
     """What keeps `base` (a class or a preset) from being a strategy; empty when nothing does."""
     cls = base if isinstance(base, type) else type(base)
-    if not callable(getattr(cls, "compact", None)):
-        return "is no strategy: it has no method compact(self, view, budget, ask)"
+    over_messages = getattr(cls, "compact_messages", None)
+    if not callable(getattr(cls, "compact", None)) and not callable(over_messages):
+        return (
+            "is no strategy: it has no method compact(self, view, budget, ask) and none "
+            "compact_messages(self, messages, window)"
+        )
+    if callable(over_messages) and not hasattr(cls, "compact"):
+        problem = signature_problem(partial(over_messages, None))
+        if problem:
+            return f"has a method compact_messages that {problem}"
     if not is_dataclass(cls) or not getattr(cls, "__dataclass_params__").frozen:  # noqa: B009
         return "is no frozen dataclass; write @dataclass(frozen=True) above it"
     try:

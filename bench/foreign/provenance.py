@@ -1,0 +1,272 @@
+"""Edge: where every message of a foreign answer came from, found out by comparing.
+
+A message that was shown and came back identical is *kept*; a result or an assistant message with
+the same calls and a shorter text is *shortened*; everything else is *written* and stands for the
+events that are gone at its place. This is inferred: code that writes the very words of an event is
+taken for code that kept it. Nothing is put right here: a result without its call stays one, so that
+the invariants find it (H1, H5).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bench.events import Message
+from bench.foreign.shown import Shown, ShownMessage
+from bench.foreign.wires import Key, call_key, message_key
+from bench.projection import Item, Kept, Projection, Shortened, Written
+
+# So many equal messages ("ok", "continue") are looked through for the best match of one.
+_EQUALS_COMPARED = 32
+
+
+@dataclass(slots=True)
+class _Match:
+    """One message of the answer: `shown` is the index of what it is or was made of."""
+
+    message: Message
+    shown: int | None = None
+    is_written: bool = True
+
+
+def inferred(view: Projection, shown: Shown, answer: Sequence[Message]) -> Projection:
+    """The projection that these messages stand for. It may break promises; nobody checks here."""
+    matches = [_Match(message) for message in answer]
+    _match_identical(shown, matches)
+    _match_shorter(shown, matches)
+    _write_changed_groups(shown, matches)
+    placed = [
+        _Placed(match, shown.messages[match.shown] if match.shown is not None else None)
+        for match in matches
+        if not _is_stub(shown, match)
+    ]
+    _restore_order(view, placed)
+    return view.with_items(_Items(view, placed).made())
+
+
+def _is_stub(shown: Shown, match: _Match) -> bool:
+    """A marked stub that came back: it is made anew wherever its call stands."""
+    return (
+        not match.is_written
+        and match.shown is not None
+        and shown.messages[match.shown].item is None
+    )
+
+
+def _match_identical(shown: Shown, matches: list[_Match]) -> None:
+    """As many identical messages in order as there are; of equal ones the newest."""
+    known = [message_key(one.message) for one in shown.messages]
+    keys = [message_key(match.message) for match in matches]
+    pairs: list[tuple[int, int]] = []
+    first = 0
+    while first < min(shown.leading_system, len(keys)) and keys[first] == known[first]:
+        pairs.append((first, first))
+        first += 1
+    last = 0
+    while last < min(len(keys), len(known)) - first and keys[-1 - last] == known[-1 - last]:
+        last += 1
+        pairs.append((len(keys) - last, len(known) - last))
+    pairs += _longest_common(keys, known, first, last)
+    for told, place in pairs:
+        matches[told].shown, matches[told].is_written = place, False
+    taken = {place for _, place in pairs}
+    by_key = {key: place for place, key in enumerate(known) if place not in taken}
+    for match, key in zip(matches, keys, strict=True):
+        # Ids are unique, so a call or a result at another place is that very one, moved.
+        has_id = bool(match.message.calls or match.message.call_id)
+        if match.shown is None and has_id and key in by_key:
+            match.shown, match.is_written = by_key.pop(key), False
+
+
+def _longest_common(
+    keys: Sequence[Key], known: Sequence[Key], first: int, last: int
+) -> list[tuple[int, int]]:
+    """The longest common subsequence between the ends (Hunt and Szymanski 1977), from behind."""
+    places: dict[Key, list[int]] = {}
+    for place in range(first, len(known) - last):
+        places.setdefault(known[place], []).append(place)
+    # Read backwards, the chain ends are as new as they can be: equal messages match the newest.
+    ends: list[int] = []
+    links: list[tuple[int, int, int]] = []
+    at_end: list[int] = []
+    for told in range(len(keys) - last - 1, first - 1, -1):
+        for place in places.get(keys[told], ())[-_EQUALS_COMPARED:]:
+            length = bisect_left(ends, -place)
+            links.append((told, place, at_end[length - 1] if length else -1))
+            if length == len(ends):
+                ends.append(-place)
+                at_end.append(len(links) - 1)
+            else:
+                ends[length] = -place
+                at_end[length] = len(links) - 1
+    found: list[tuple[int, int]] = []
+    link = at_end[-1] if at_end else -1
+    while link >= 0:
+        told, place, link = links[link]
+        found.append((told, place))
+    return found
+
+
+def _match_shorter(shown: Shown, matches: list[_Match]) -> None:
+    """Results and assistant messages with calls whose text alone is shorter than it was."""
+    taken = {match.shown for match in matches}
+    places = {
+        key: place
+        for place, one in enumerate(shown.messages)
+        if place not in taken and (key := _identity(one.message)) is not None
+    }
+    for match in matches:
+        key = _identity(match.message)
+        if match.shown is not None or key is None:
+            continue
+        if key not in places:
+            continue
+        place = places.pop(key)
+        match.shown = place
+        before, after = shown.messages[place].message, match.message
+        is_less = len(after.text) < len(before.text) and set(after.attachments) <= set(
+            before.attachments
+        )
+        match.is_written = not is_less
+
+
+def _identity(message: Message) -> Key | None:
+    """What stays of a result or of calls when their text is cut."""
+    if message.role == "tool":
+        return "tool", message.call_id
+    if message.calls:
+        return ("assistant", *map(call_key, message.calls))
+    return None
+
+
+def _write_changed_groups(shown: Shown, matches: list[_Match]) -> None:
+    """Calls and results that stand together, one of them rewritten, are all written.
+
+    So a pair that an API accepts is a valid projection, and one that it doesn't accept isn't.
+    """
+    at = 0
+    while at < len(matches):
+        calls = {call.id for call in matches[at].message.calls}
+        stop = at + 1
+        while calls and stop < len(matches) and matches[stop].message.role == "tool":
+            stop += 1
+        group = [m for m in matches[at + 1 : stop] if m.message.call_id in calls]
+        is_whole = sorted(m.message.call_id or "" for m in group) == sorted(calls)
+        is_stub_changed = [m.is_written or _is_stub_shortened(shown, m) for m in group]
+        if calls and (matches[at].is_written or (is_whole and any(is_stub_changed))):
+            for match in (matches[at], *group):
+                match.is_written = True
+        at = stop
+
+
+def _is_stub_shortened(shown: Shown, match: _Match) -> bool:
+    if match.shown is None or shown.messages[match.shown].item is not None:
+        return False
+    return match.message.text != shown.messages[match.shown].message.text
+
+
+@dataclass(slots=True)
+class _Placed:
+    """A message of the answer that becomes an item, and what was shown of it."""
+
+    match: _Match
+    origin: ShownMessage | None
+
+    @property
+    def position(self) -> int | None:
+        """The place in the view of the item that this one still is; None when it is written."""
+        if self.match.is_written or self.origin is None:
+            return None
+        return self.origin.position
+
+
+def _restore_order(view: Projection, placed: list[_Placed]) -> None:
+    """On the wire results stand before what was typed meanwhile; items stand as they were told."""
+    group_of: dict[int, int] = {}
+    for number, members in enumerate(view.groups):
+        group_of.update(dict.fromkeys(range(members.start, members.stop), number))
+
+    def group_at(index: int) -> int | None:
+        position = placed[index].position
+        return None if position is None else group_of[position]
+
+    start = 0
+    while start < len(placed):
+        stop = start + 1
+        group = group_at(start)
+        while group is not None and stop < len(placed) and group_at(stop) == group:
+            stop += 1
+        run = placed[start:stop]
+        order = [one.match.shown or 0 for one in run]
+        if order == sorted(order):
+            placed[start:stop] = sorted(run, key=lambda one: one.position or 0)
+        start = stop
+
+
+class _Items:
+    """Makes items of placed messages: what is gone at a place is covered by what is written."""
+
+    def __init__(self, view: Projection, placed: Sequence[_Placed]) -> None:
+        self._view = view
+        self._placed = placed
+        positions = [one.position for one in placed]
+        standing = set(positions)
+        self._gone = [place for place in range(len(view.items)) if place not in standing]
+        # The places of the nearest neighbours that still stand, on both sides.
+        self._before = _filled(positions, -1)
+        self._after = _filled(positions[::-1], len(view.items))[::-1]
+
+    def made(self) -> list[Item]:
+        """The items in order."""
+        gaps = [self._gap(index) for index in range(len(self._placed))]
+        written = [one.position is None for one in self._placed]
+        covered = {
+            place for gap, is_made in zip(gaps, written, strict=True) if is_made for place in gap
+        }
+        uncovered = [place for place in self._gone if place not in covered]
+        return [self._item(index, gaps[index], uncovered) for index in range(len(self._placed))]
+
+    def _gap(self, index: int) -> list[int]:
+        """The places of items that are gone between the neighbours that still stand."""
+        first = bisect_left(self._gone, self._before[index])
+        return self._gone[first : bisect_left(self._gone, self._after[index])]
+
+    def _item(self, index: int, gap: list[int], uncovered: list[int]) -> Item:
+        placed = self._placed[index]
+        message, origin = placed.match.message, placed.origin
+        own = None if origin is None else origin.item
+        if placed.position is not None and own is not None and origin is not None:
+            if message_key(message) == message_key(origin.message):
+                return own
+            if isinstance(own, (Kept, Shortened)):
+                attachments = message.attachments
+                told = replace(own.message, text=message.text, attachments=attachments)
+                return Shortened(own.event, told)
+        if own is not None:
+            return Written(message, *own.seqs)
+        return Written(message, *self._covered(index, gap or self._nearest(index, uncovered)))
+
+    def _nearest(self, index: int, uncovered: list[int]) -> list[int]:
+        """What is gone elsewhere and stands for nothing else: behind this place, else before it."""
+        at = bisect_left(uncovered, self._before[index])
+        return uncovered[at:] or uncovered[:at]
+
+    def _covered(self, index: int, places: list[int]) -> tuple[int, int]:
+        items = self._view.items
+        if places:
+            seqs = [items[place].seqs for place in places]
+            return min(first for first, _ in seqs), max(last for _, last in seqs)
+        # Something was added and nothing is gone: it stands for the event before it.
+        before = self._before[index]
+        seq = items[before].seqs[1] if before >= 0 else 1
+        return seq, seq
+
+
+def _filled(positions: Sequence[int | None], start: int) -> list[int]:
+    """Each position, or where there is none the one before it, `start` at the beginning."""
+    found: list[int] = []
+    for position in positions:
+        found.append(position if position is not None else found[-1] if found else start)
+    return found
