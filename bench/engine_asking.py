@@ -33,7 +33,10 @@ class MeteredAsk:
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
 
-    def native(self, view: Projection) -> Native:
-        """Compaction by the provider itself."""
+    def native(self, view: Projection, *, form: str = "auto") -> Native:
+        """Compaction by the provider itself; what it was billed at counts like a question's."""
         self.asked += 1
-        return self._provider.native(view)
+        made = self._provider.native(view, form=form)
+        self.input_tokens += made.usage.input_tokens
+        self.output_tokens += made.usage.output_tokens
+        return made.native

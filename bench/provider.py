@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 from bench.events import Message
@@ -54,6 +55,14 @@ class ProviderError(Exception):
         self.limit_tokens = limit_tokens
 
 
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a provider's own compaction made, and what it was billed at."""
+
+    native: Native
+    usage: Usage
+
+
 class Provider(Protocol):
     """Where requests go: agent requests by `send`, a strategy's own questions by `complete`."""
 
@@ -84,8 +93,11 @@ class Provider(Protocol):
         """A question of the strategy's. Raises ProviderError when it is refused."""
         ...
 
-    def native(self, projection: Projection) -> Native:
-        """Compaction by the provider itself. Raises ProviderError where there is none."""
+    def native(self, projection: Projection, *, form: str = "auto") -> Compacted:
+        """Compaction of all that `projection` shows, by the provider itself.
+
+        `form` names one of several ways that it has. Raises ProviderError where there is none.
+        """
         ...
 
 

@@ -49,8 +49,11 @@ class Ask(Protocol):
         """One request with these messages; the answer holds at most `output_tokens_max` tokens."""
         ...
 
-    def native(self, view: Projection) -> Native:
-        """Let the provider compact the view itself; raises ProviderError where it can't."""
+    def native(self, view: Projection, *, form: str = "auto") -> Native:
+        """Let the provider compact the view itself; raises ProviderError where it can't.
+
+        `form` names one of the ways that vendors have; "auto" is the provider's usual one.
+        """
         ...
 
 

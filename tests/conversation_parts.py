@@ -13,7 +13,7 @@ from bench.conversation import Conversation
 from bench.conversation_store import Connect
 from bench.events import Event, Message
 from bench.projection import Native, Projection
-from bench.provider import ProviderError
+from bench.provider import Compacted, ProviderError
 from bench.providers.simulated import overflow_error
 from bench.strategy import Reply, Strategy, Usage
 from strategies.layered import Layered
@@ -67,11 +67,12 @@ class RoutedProvider:
             raise reply
         return Reply(reply, "stop", Usage(tokens_of(messages), 50))
 
-    def native(self, projection: Projection) -> Native:
+    def native(self, projection: Projection, *, form: str = "auto") -> Compacted:
         if self.native_tokens is None:
             raise ProviderError("invalid_request", "no such endpoint", status=404)
         state = f'{{"events":{projection.stop}}}'
-        return Native(self.route, state, 1, projection.stop, self.native_tokens)
+        native = Native(self.route, state, 1, projection.stop, self.native_tokens)
+        return Compacted(native, Usage(self.measure(projection), self.native_tokens))
 
 
 def opened(

@@ -74,7 +74,7 @@ class Scribe:
         text, finish = (reply, "stop") if isinstance(reply, str) else reply
         return Reply(text, finish, Usage(100, 10))
 
-    def native(self, view: Projection) -> Native:
+    def native(self, view: Projection, *, form: str = "auto") -> Native:
         self.native_views.append(view)
         if isinstance(self.native_answer, ProviderError):
             raise self.native_answer

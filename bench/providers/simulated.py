@@ -2,20 +2,22 @@
 
 It counts with the true tokenizer plus wire overhead, refuses above the window with an error shaped
 like OpenAI's, and reports the cached prefix. Strategies have cruder estimators, so that errors of
-estimation cause real overflows, as in life. Deterministic.
+estimation cause real overflows, as in life. It compacts by itself too (`simulated_native`), and
+answers for its own opaque state. Deterministic.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.events import Message, ToolDefinition
 from bench.history import History
 from bench.models import Completion, Model
 from bench.projection import Native, Projection
-from bench.provider import ProviderError
+from bench.provider import Compacted, ProviderError
+from bench.providers.simulated_native import NativeCompaction
 from bench.sizes import ProjectionSizes
 from bench.strategy import Reply, Usage
 from bench.tokens import count
@@ -93,15 +95,30 @@ class SimulatedProvider:
         self._ignore_window = ignore_window
         self._tools = tuple(tools)
         self._fixed = costs.per_request + tools_tokens(tools, costs) + overhead_tokens
-        self._sizes = ProjectionSizes(
-            lambda message: message_tokens(message, costs), self._repair_tokens
+        self._native = NativeCompaction(
+            model,
+            window,
+            route=self.route,
+            tools=tools,
+            seed=seed,
+            message_tokens=lambda message: message_tokens(message, costs),
         )
+        self._sizes = ProjectionSizes(
+            lambda message: message_tokens(message, costs),
+            self._repair_tokens,
+            native_size=self._native.tokens,
+        )
+        self._stub_tokens = costs.per_message + count(STUB_RESULT)
+        self._orphan_tokens = count(ORPHAN_RESULT)
+        self._leading_tokens = costs.per_message + count(LEADING_LINE)
+        self._continue_tokens = costs.per_message + count(CONTINUE_LINE)
         self._last_accepted: Projection | None = None
 
     @property
     def route(self) -> str:
-        """Provider and model in one string."""
-        return f"simulated/{self._model.name}"
+        """Provider and model in one string; a real model names its endpoint too."""
+        route = getattr(self._model, "route", None)
+        return route if isinstance(route, str) else f"simulated/{self._model.name}"
 
     @property
     def model(self) -> str:
@@ -122,20 +139,17 @@ class SimulatedProvider:
         """What rendering adds to an event: stubs for unanswered calls, the mark of an orphan."""
         message = history.message(position)
         if message.role == "tool":
-            return count(ORPHAN_RESULT) if history.result_wire_id(position) is None else 0
-        if not message.calls:
-            return 0
-        unanswered = [state for state in history.calls_at(position) if state.result_seq is None]
-        return len(unanswered) * (self._costs.per_message + count(STUB_RESULT))
+            return self._orphan_tokens if history.result_wire_id(position) is None else 0
+        return history.unanswered(position) * self._stub_tokens if message.calls else 0
 
     def _line_tokens(self, projection: Projection) -> int:
         """The marked lines before a leading and behind a trailing assistant message."""
         extra = 0
         roles = _roles_at_ends(projection)
         if roles[0] == "assistant":
-            extra += self._costs.per_message + count(LEADING_LINE)
+            extra += self._leading_tokens
         if roles[1] in ("assistant", None):
-            extra += self._costs.per_message + count(CONTINUE_LINE)
+            extra += self._continue_tokens
         return extra
 
     def measure(self, projection: Projection) -> int:
@@ -143,15 +157,25 @@ class SimulatedProvider:
         return self._fixed + self._sizes.total(projection) + self._line_tokens(projection)
 
     def send(self, projection: Projection) -> Usage:
-        """An agent request. Raises ProviderError("input_overflow") above the window."""
+        """An agent request. Raises ProviderError("input_overflow") above the window.
+
+        Opaque state of another route, or changed since, is refused as vendors do (F7.3).
+        """
+        last = self._last_accepted
+        if last is None or projection.head is not last.head:
+            self._native.check(projection)
         tokens = self.measure(projection)
         if tokens > self._window and not self._ignore_window:
             raise overflow_error(tokens, self._window)
+        cached = self._cached_tokens(projection, tokens)
+        self._last_accepted = projection
+        return Usage(tokens, 0, cached)
+
+    def _cached_tokens(self, projection: Projection, tokens: int) -> int:
+        """What of a request of so many tokens is read from the cache of the last accepted one."""
         shared = self._shared_prefix(projection)
         blocks = shared // self._costs.cache_block * self._costs.cache_block
-        cached = blocks if blocks >= self._costs.cache_minimum else 0
-        self._last_accepted = projection
-        return Usage(tokens, 0, min(cached, tokens))
+        return min(blocks if blocks >= self._costs.cache_minimum else 0, tokens)
 
     def _shared_prefix(self, projection: Projection) -> int:
         """Tokens at the start that this request shares with the last accepted one."""
@@ -206,18 +230,25 @@ class SimulatedProvider:
         return Reply(completion.text, completion.finish_reason, usage, completion.calls)
 
     def _readable_messages(self, projection: Projection) -> Sequence[Message]:
-        """What the model reads. Raises ProviderError for opaque state, which isn't its own."""
-        if any(isinstance(item, Native) for item in projection.head):
-            raise ProviderError(
-                "invalid_request", "the projection holds opaque state that can't be read here"
-            )
-        return messages_of(render(projection))
+        """What the model reads: the provider's own state is opened for it, no other is.
 
-    def native(self, projection: Projection) -> Native:
-        """This provider offers no compaction of its own."""
-        raise ProviderError(
-            "invalid_request", "the simulated provider offers no native compaction", status=404
-        )
+        Raises ProviderError for state that it can't read.
+        """
+        return messages_of(render(self._native.readable(projection)))
+
+    def native(self, projection: Projection, *, form: str = "auto") -> Compacted:
+        """Compaction by the provider itself; see `bench.providers.simulated_native`.
+
+        The request must itself fit into the window: raises ProviderError("input_overflow") else.
+        """
+        tokens = self.measure(projection)
+        if tokens > self._window and not self._ignore_window:
+            raise overflow_error(tokens, self._window)
+        made = self._native.compact(projection, form, tokens)
+        cached = made.usage.cached_tokens
+        if cached is None:
+            cached = self._cached_tokens(projection, tokens)
+        return replace(made, usage=replace(made.usage, cached_tokens=cached))
 
 
 def _roles_at_ends(projection: Projection) -> tuple[str | None, str | None]:
@@ -240,6 +271,8 @@ def _roles_at_ends(projection: Projection) -> tuple[str | None, str | None]:
         return None, None
     if projection.tail_start < projection.stop:
         last = projection.history.message(projection.stop - 1)
+    elif isinstance(projection.head[-1], Native):
+        return first, "assistant"
     else:
         last = projection.head[-1].message
     return first, "user" if last.calls else last.role

@@ -20,8 +20,8 @@ from bench.history import History
 from bench.invariants import violations
 from bench.models import make_model
 from bench.observations import Replay
-from bench.projection import Native, Projection
-from bench.provider import ErrorKind, ProviderError
+from bench.projection import Projection
+from bench.provider import Compacted, ErrorKind, ProviderError
 from bench.providers.simulated import SimulatedProvider
 from bench.replay import replay
 from bench.strategy import Declined, Policy, Reply, Strategy, Usage, strategy_for
@@ -52,6 +52,13 @@ class BrokenPromise(AssertionError):
         self.promise = promise
         self.how = how
         self.case = case
+
+
+_KINDS: dict[str, ErrorKind] = {
+    "overflow": "input_overflow",
+    "rate": "rate_limit",
+    "timeout": "timeout",
+}
 
 
 @dataclass
@@ -102,16 +109,14 @@ class FaultyProvider:
             case "garbage":
                 return Reply("\x00\ufffd ``` }{", "stop", Usage(10, 4))
             case _:
-                kinds: dict[str, ErrorKind] = {
-                    "overflow": "input_overflow",
-                    "rate": "rate_limit",
-                    "timeout": "timeout",
-                }
-                raise ProviderError(kinds.get(self.fault, "server"), "injected fault", status=500)
+                raise ProviderError(_KINDS.get(self.fault, "server"), "injected fault", status=500)
 
-    def native(self, projection: Projection) -> Native:
-        """Native compaction of the provider behind."""
-        return self.inner.native(projection)
+    def native(self, projection: Projection, *, form: str = "auto") -> Compacted:
+        """Compaction by the provider behind; it goes wrong as questions do."""
+        self.asked += 1
+        if self.asked >= self.fault_at and (self.asked - self.fault_at) % 3 == 0:
+            raise ProviderError(_KINDS.get(self.fault, "server"), "injected fault", status=500)
+        return self.inner.native(projection, form=form)
 
 
 FAULTS = ("server", "overflow", "rate", "timeout", "empty", "cut", "garbage")

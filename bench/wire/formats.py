@@ -1,18 +1,20 @@
 """Rendered messages in the shapes of four APIs, each with the provenance of every entry.
 
 Shapes from the vendors' published request types: OpenAI Chat Completions and Responses, Anthropic
-Messages, Gemini generateContent.
+Messages, Gemini generateContent. Opaque state goes back verbatim to the API that it is of; another
+API's is refused with NativeRefused (F7.3).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from bench.events import Attachment, ToolDefinition
-from bench.wire.rendering import Rendered, WireCall, WireMessage
+from bench.wire.native_states import Demands, demands_of, items_for, read_state, refusal
+from bench.wire.rendering import LEADING_LINE, Rendered, WireCall, WireMessage
 
 Payload: TypeAlias = dict[str, Any]
 
@@ -24,13 +26,16 @@ _DECODER = json.JSONDecoder(parse_constant=str)
 class Request:
     """One request: `messages[i]` came from `provenance[i]` (kind and all seqs).
 
-    `system` is the top-level system text for APIs that have one, else None.
+    `system` is the top-level system text for APIs that have one, else None. `betas` are values of
+    the vendor's beta header and `body` further fields of the body, both needed by opaque state.
     """
 
     system: str | None
     messages: list[Payload]
     provenance: list[Payload]
     tools: list[Payload]
+    betas: tuple[str, ...] = ()
+    body: Payload = field(default_factory=dict)
 
 
 def _provenance(message: WireMessage) -> Payload:
@@ -47,9 +52,11 @@ def _arguments_object(call: WireCall) -> Payload:
 
 
 def to_openai(rendered: Rendered, tools: Sequence[ToolDefinition]) -> Request:
-    """Chat Completions."""
+    """Chat Completions. Raises NativeRefused for any opaque state: this API knows none."""
     messages: list[Payload] = []
     for message in rendered.messages:
+        if message.native_state is not None:
+            raise refusal("openai", message.native_state)
         entry: Payload = {"role": message.role, "content": _openai_content(message)}
         if message.calls:
             entry["content"] = message.text or None
@@ -79,8 +86,6 @@ def to_openai(rendered: Rendered, tools: Sequence[ToolDefinition]) -> Request:
 
 
 def _openai_content(message: WireMessage) -> Any:
-    if message.native_state is not None:
-        return [{"type": "native_state", "state": message.native_state}]
     if not message.attachments or message.role != "user":
         return message.text + "".join(f"\n[{a.media_type}]" for a in message.attachments)
     parts: list[Payload] = [{"type": "text", "text": message.text}] if message.text else []
@@ -102,17 +107,22 @@ def to_anthropic(rendered: Rendered, tools: Sequence[ToolDefinition]) -> Request
 
     System messages before the first other message become the top-level system text; later ones
     stay in their place as marked user text, since the API knows no system role there.
+    Raises NativeRefused for opaque state of another API.
     """
     system: list[str] = []
     messages: list[Payload] = []
     provenance: list[Payload] = []
+    demands = _anthropic_demands(rendered)
     for message in rendered.messages:
         if message.role == "system" and not messages:
             system.append(message.text)
             continue
+        if message.native_state is not None:
+            _add_compaction(messages, provenance, message)
+            continue
         role = "assistant" if message.role == "assistant" else "user"
         blocks = _anthropic_blocks(message)
-        if messages and messages[-1]["role"] == role:
+        if messages and messages[-1]["role"] == role and not _is_leading_block(messages):
             messages[-1]["content"].extend(blocks)
             merged = provenance[-1]
             merged["seqs"] += message.seqs
@@ -128,12 +138,44 @@ def to_anthropic(rendered: Rendered, tools: Sequence[ToolDefinition]) -> Request
         }
         for tool in tools
     ]
-    return Request("\n\n".join(system) or None, messages, provenance, definitions)
+    text = "\n\n".join(system) or None
+    return Request(text, messages, provenance, definitions, demands.betas, demands.body)
+
+
+def _anthropic_demands(rendered: Rendered) -> Demands:
+    states = (read_state(m.native_state) for m in rendered.messages if m.native_state is not None)
+    return next((demands_of(state) for state in states if state is not None), Demands())
+
+
+def _add_compaction(
+    messages: list[Payload], provenance: list[Payload], message: WireMessage
+) -> None:
+    """A compaction block where its form wants it.
+
+    On demand: first of all, an assistant message of its own. Threshold: it begins an answer, so
+    that a user message must stand before it; what the assistant says next is joined to it.
+    """
+    state, blocks = items_for("anthropic", message.native_state or "")
+    is_threshold = state is not None and state.form == "anthropic_threshold"
+    if is_threshold and not (messages and messages[-1]["role"] == "user"):
+        messages.append({"role": "user", "content": [{"type": "text", "text": LEADING_LINE}]})
+        provenance.append({"kind": "written", "seqs": []})
+    messages.append({"role": "assistant", "content": blocks})
+    provenance.append(_provenance(message))
+
+
+def _is_leading_block(messages: Sequence[Payload]) -> bool:
+    """True while nothing but a compaction block on demand has been written: nothing joins it."""
+    return len(messages) == 1 and leads_with_compaction(messages)
+
+
+def leads_with_compaction(messages: Sequence[Payload]) -> bool:
+    """Whether the first message is a compaction block alone, which only such a one may be."""
+    first = messages[0]["content"] if messages else []
+    return len(first) == 1 and first[0]["type"] == "compaction"
 
 
 def _anthropic_blocks(message: WireMessage) -> list[Payload]:
-    if message.native_state is not None:
-        return [{"type": "compaction", "content": message.native_state}]
     text = f"[System note] {message.text}" if message.role == "system" else message.text
     # The API refuses text blocks that hold only blanks.
     blocks: list[Payload] = [{"type": "text", "text": text}] if text.strip() else []
@@ -158,7 +200,10 @@ def _anthropic_blocks(message: WireMessage) -> list[Payload]:
 
 
 def to_responses(rendered: Rendered, tools: Sequence[ToolDefinition]) -> Request:
-    """Responses API input items; an assistant message with calls becomes several items."""
+    """Responses API input items; an assistant message with calls becomes several items.
+
+    Raises NativeRefused for opaque state of another API.
+    """
     items: list[Payload] = []
     provenance: list[Payload] = []
 
@@ -168,7 +213,8 @@ def to_responses(rendered: Rendered, tools: Sequence[ToolDefinition]) -> Request
 
     for message in rendered.messages:
         if message.native_state is not None:
-            add({"type": "compaction", "encrypted_content": message.native_state}, message)
+            for item in items_for("responses", message.native_state)[1]:
+                add(item, message)
         elif message.role == "tool":
             add(
                 {
@@ -214,12 +260,17 @@ def _responses_message(message: WireMessage) -> Payload:
 
 
 def to_gemini(rendered: Rendered, tools: Sequence[ToolDefinition]) -> Request:
-    """generateContent: roles user and model, results as functionResponse parts of a user turn."""
+    """generateContent: roles user and model, results as functionResponse parts of a user turn.
+
+    Raises NativeRefused for any opaque state: this API knows none.
+    """
     system: list[str] = []
     contents: list[Payload] = []
     provenance: list[Payload] = []
     names: dict[str, str] = {}
     for message in rendered.messages:
+        if message.native_state is not None:
+            raise refusal("gemini", message.native_state)
         if message.role == "system" and not contents:
             system.append(message.text)
             continue

@@ -74,8 +74,8 @@ def render(projection: Projection) -> Rendered:
 
 
 def needs_continue_line(last: WireMessage) -> bool:
-    """Many APIs refuse a request that ends with an assistant message."""
-    return last.role == "assistant" and not last.calls
+    """Many APIs refuse a request that ends with an assistant message, or with opaque state."""
+    return last.native_state is not None or (last.role == "assistant" and not last.calls)
 
 
 def _group(projection: Projection, items: tuple[Item, ...]) -> tuple[list[WireMessage], int]:

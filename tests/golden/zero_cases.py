@@ -16,8 +16,8 @@ from typing import Any, cast
 
 from bench.events import Attachment, Event, Message, Role, ToolCall, ToolDefinition
 from bench.history import History
-from bench.projection import Native, Projection
-from bench.provider import ProviderError
+from bench.projection import Projection
+from bench.provider import Compacted, ProviderError
 from bench.strategy import Reply, Usage
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "cases" / "zero"
@@ -116,5 +116,5 @@ class ScriptedProvider:
             # The class says nothing, so that the text alone decides, as in the original.
             raise ProviderError("unknown", str(failure)) from failure
 
-    def native(self, projection: Projection) -> Native:
+    def native(self, projection: Projection, *, form: str = "auto") -> Compacted:
         raise AssertionError("these cases know no native compaction")

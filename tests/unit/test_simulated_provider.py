@@ -127,11 +127,6 @@ def test_question_over_the_window_is_refused_and_answers_fit_into_what_is_left()
     assert reply.usage.input_tokens == 3 + message_tokens(long[0])
 
 
-def test_native_compaction_is_refused_by_name() -> None:
-    with pytest.raises(ProviderError, match="no native compaction"):
-        provider().native(Projection.whole(History()))
-
-
 def test_another_history_starts_afresh() -> None:
     arbiter = provider()
     one = Projection.whole(History(long_session(5).events))

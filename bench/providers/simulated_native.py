@@ -1,0 +1,265 @@
+"""Edge: compaction by the provider itself: the simulated one's own, and that of a real model.
+
+The simulated provider asks its model for a summary and seals it, so that nobody else can read it.
+It has two forms: "on_demand" leaves the summary alone, "compact" also keeps what the user said, as
+OpenAI's endpoint does. A real model's provider is asked itself (`native_compact`), and what it
+answers travels verbatim. Either state means something on its own route only (F7.3).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from bench.events import Message, ToolDefinition
+from bench.models import Model
+from bench.projection import Item, Kept, Native, Projection, Shortened, Written
+from bench.provider import Compacted, ProviderError
+from bench.providers.sealing import BrokenSeal, seal, unseal
+from bench.strategy import Usage
+from bench.tokens import count
+from bench.wire.formats import FORMATS, Request
+from bench.wire.native_states import FORMATS_OF_FORMS, checked_state, read_state
+from bench.wire.rendering import messages_of, render
+
+if TYPE_CHECKING:
+    from bench.providers.native_wire import NativeModel, NativeReply
+    from bench.providers.results import CallUsage
+
+OWN_FORMS: tuple[str, ...] = ("on_demand", "compact")
+STATE_TOKENS_MAX = 4_096
+_STATE_WINDOW_SHARE = 8
+_STATE_TOKENS_MIN = 100
+_OPENED_LINE = "[Summary of earlier conversation]"
+_RETAINED_LINE = "What the user said, verbatim:"
+# Base64 of encrypted text: 4 letters for 3 bytes, and about 4 bytes a token.
+_SEALED_LETTERS_PER_TOKEN = 5
+
+INSTRUCTIONS = Message(
+    "user",
+    "The conversation above is about to be replaced by a summary that you write now. Whoever goes "
+    "on with the work will know only the summary. Write down what the user asked for, every rule "
+    "and preference they gave and whether it was changed later, what was decided and why, what "
+    "was done and found out with exact names, paths, numbers and errors, and what comes next. "
+    "Don't go on with the work and call no tool.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnState:
+    """What a sealed state holds."""
+
+    summary: str
+    retained: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> Message:
+        """What the provider's own model reads in its place."""
+        parts = [_OPENED_LINE, self.summary]
+        if self.retained:
+            parts += [_RETAINED_LINE, *self.retained]
+        return Message("user", "\n\n".join(parts))
+
+
+class NativeCompaction:
+    """The part of the simulated provider that makes, checks and reads opaque state.
+
+    `message_tokens` counts a message, `window` is in tokens.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        window: int,
+        *,
+        route: str,
+        tools: Sequence[ToolDefinition],
+        seed: int,
+        message_tokens: Callable[[Message], int],
+    ) -> None:
+        self._model = model
+        self._window = window
+        self._route = route
+        self._tools = tuple(tools)
+        self._seed = seed
+        self._message_tokens = message_tokens
+        self._opened: dict[str, OwnState | None] = {}
+
+    def tokens(self, native: Native) -> int:
+        """What a state costs in a request: of its own what it holds, else what its maker said."""
+        own = self._open(native)
+        return native.tokens if own is None else self._message_tokens(own.message)
+
+    def check(self, projection: Projection) -> None:
+        """Raises ProviderError for state of another route, or that was changed since."""
+        for item in projection.head:
+            if isinstance(item, Native) and not self._is_own(item):
+                raise invalid_state_error(item)
+
+    def readable(self, projection: Projection) -> Projection:
+        """The projection with the provider's own state opened; raises as `check` does."""
+        self.check(projection)
+        return replace(projection, head=tuple(self._opened_item(item) for item in projection.head))
+
+    def holds_vendor_state(self, projection: Projection) -> bool:
+        """Whether only the provider behind a real model can read what this shows."""
+        return any(
+            isinstance(item, Native) and read_state(item.state) is not None
+            for item in projection.head
+        )
+
+    def compact(self, projection: Projection, form: str, input_tokens: int) -> Compacted:
+        """The state for all that `projection` shows, a request of `input_tokens`.
+
+        Raises ProviderError where there is no such form, the request doesn't fit, or nothing came.
+        """
+        self.check(projection)
+        compact = getattr(self._model, "native_compact", None)
+        if compact is not None:
+            return self._by_vendor(projection, form, self._model)  # type: ignore[arg-type]
+        if not self._model.is_stand_in:
+            raise ProviderError(
+                "invalid_request",
+                f"{self._model.name} has no compaction of its own; responses:NAME and "
+                "anthropic:NAME have",
+                status=404,
+            )
+        return self._by_itself(projection, form, input_tokens)
+
+    def _by_itself(self, projection: Projection, form: str, input_tokens: int) -> Compacted:
+        wanted = OWN_FORMS[0] if form == "auto" else form
+        if wanted not in OWN_FORMS:
+            raise ProviderError(
+                "invalid_request",
+                f"the simulated provider has no form {form!r}, it has: {', '.join(OWN_FORMS)}",
+                status=404,
+            )
+        sent = input_tokens + self._message_tokens(INSTRUCTIONS)
+        made = self._model.complete(
+            [*messages_of(render(self.readable(projection))), INSTRUCTIONS],
+            output_tokens_max=self._output_tokens_max(sent),
+            seed=self._seed,
+        )
+        if made.finish_reason != "stop":
+            raise ProviderError("output_limit", f"the summary was cut off ({made.finish_reason})")
+        if not made.text.strip():
+            raise ProviderError("server", "the compaction made no summary", status=529)
+        retained = self._said_by_the_user(projection) if wanted == "compact" else ()
+        own = OwnState(made.text, retained)
+        sealed = json.dumps({"sealed": self._sealed(own)}, separators=(",", ":"))
+        tokens = self._message_tokens(own.message)
+        usage = made.usage or Usage(sent, count(made.text), None)
+        return Compacted(Native(self._route, sealed, *_seqs(projection), tokens), usage)
+
+    def _output_tokens_max(self, sent: int) -> int:
+        share = max(_STATE_TOKENS_MIN, self._window // _STATE_WINDOW_SHARE)
+        wanted = min(STATE_TOKENS_MAX, share)
+        # Where the window means nothing (the ceiling), there is always room.
+        return min(wanted, self._window - sent) if sent < self._window else wanted
+
+    def _by_vendor(self, projection: Projection, form: str, model: NativeModel) -> Compacted:
+        wire_form = "" if form == "auto" else _wire_form(form)
+        reply = model.native_compact(
+            self.request(projection), form=wire_form, output_tokens_max=STATE_TOKENS_MAX
+        )
+        try:
+            state = checked_state(str(reply.state.get("form")), reply.state.get("items") or ())
+            text = state.to_text()
+        except ValueError as error:
+            raise ProviderError("server", f"no compaction came: {error}", status=502) from error
+        tokens = reply.usage.output_tokens
+        if tokens is None:
+            tokens = _guessed_tokens(state.items)
+        native = Native(self._route, text, *_seqs(projection), max(1, tokens))
+        return Compacted(native, _usage_of(reply, native.tokens))
+
+    def request(self, projection: Projection) -> Request:
+        """The projection in the format of the real model that is asked."""
+        name = self._model.name.partition(":")[0]
+        return FORMATS[name](render(projection), self._tools)
+
+    def _sealed(self, own: OwnState) -> str:
+        document = {"summary": own.summary, "retained": own.retained}
+        return seal(json.dumps(document, ensure_ascii=True), route=self._route)
+
+    def _is_own(self, native: Native) -> bool:
+        if native.route != self._route:
+            return False
+        return read_state(native.state) is not None or self._open(native) is not None
+
+    def _open(self, native: Native) -> OwnState | None:
+        """What the provider itself sealed for this route; None for anything else."""
+        if native.state not in self._opened:
+            self._opened[native.state] = self._unsealed(native.state)
+        return self._opened[native.state]
+
+    def _unsealed(self, state: str) -> OwnState | None:
+        try:
+            document: Any = json.loads(state)
+            opened = json.loads(unseal(document["sealed"], route=self._route))
+            return OwnState(opened["summary"], tuple(opened["retained"]))
+        except (BrokenSeal, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+
+    def _said_by_the_user(self, projection: Projection) -> tuple[str, ...]:
+        """All requests that the view still shows, those in an earlier state of its own too."""
+        said: list[str] = []
+        for item in projection.items:
+            if isinstance(item, Native):
+                own = self._open(item)
+                said += () if own is None else own.retained
+            elif isinstance(item, (Kept, Shortened)) and item.event.starts_turn:
+                said += [item.message.text] if item.message.text else []
+        return tuple(said)
+
+    def _opened_item(self, item: Item) -> Item:
+        own = self._open(item) if isinstance(item, Native) else None
+        return item if own is None else Written(own.message, *item.seqs)
+
+
+def invalid_state_error(native: Native) -> ProviderError:
+    """The refusal of state that this provider didn't make, worded and shaped like OpenAI's."""
+    text = (
+        f"The encrypted content for events {native.first_seq} to {native.last_seq} could not be "
+        f"verified. Reason: it was made on another route ({native.route}) or changed since."
+    )
+    error = {
+        "message": text,
+        "type": "invalid_request_error",
+        "param": "input",
+        "code": "invalid_encrypted_content",
+    }
+    return ProviderError("invalid_request", text, body=json.dumps({"error": error}))
+
+
+def _seqs(projection: Projection) -> tuple[int, int]:
+    """First and last event that a state of this projection stands for."""
+    seqs = [item.seqs for item in projection.items if item.message.role != "system"]
+    if not seqs:
+        return 1, max(1, projection.stop)
+    return min(first for first, _ in seqs), max(last for _, last in seqs)
+
+
+def _wire_form(form: str) -> str:
+    """The full name of a form; an unknown one is passed on for the model to refuse."""
+    return next((name for name in FORMATS_OF_FORMS if name.partition("_")[2] == form), form)
+
+
+def _guessed_tokens(items: Sequence[dict[str, Any]]) -> int:
+    """The size of a state where the provider told none."""
+    total = 0
+    for item in items:
+        sealed = item.get("encrypted_content")
+        if isinstance(sealed, str):
+            total += len(sealed) // _SEALED_LETTERS_PER_TOKEN
+        else:
+            total += count(json.dumps(item.get("content"), ensure_ascii=False))
+    return total
+
+
+def _usage_of(reply: NativeReply, tokens: int) -> Usage:
+    used: CallUsage = reply.usage
+    output = tokens if used.output_tokens is None else used.output_tokens
+    return Usage(used.input_tokens or 0, output, used.cached_tokens)
