@@ -74,8 +74,10 @@ class CallObservation:
 
     `purpose` is "summary", "native", "reader", "next_action", "judge" or "agent" (a live arbiter).
     `key` is the content address of the request, `outcome` "ok" or the kind of the error.
-    `is_recorded` means that nothing was sent or paid; `attempts` counts the requests that were
-    sent. Tokens and dollars that nobody told are None, never 0.
+    `is_recorded` means that nothing was sent or paid now; `attempts` counts the requests that were
+    sent when the answer was first asked for, and `refusals` names what all but a successful one of
+    them met, in order: kinds of errors, and "silent_overflow" for an input that the provider cut
+    without saying so. Tokens and dollars that nobody told are None, never 0.
     """
 
     purpose: str
@@ -93,6 +95,11 @@ class CallObservation:
     usd_worst: float | None = None
     seconds: float = 0.0
     finish_reason: str = ""
+    refusals: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # Stored as JSON, where a tuple comes back as a list.
+        object.__setattr__(self, "refusals", tuple(self.refusals))
 
 
 @dataclass(frozen=True, slots=True)
