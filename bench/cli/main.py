@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
+from bench.cli.score import add_score
 from bench.errors import UsageError
 
 EXIT_FINE = 0
@@ -47,6 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_report(commands)
     _add_sessions(commands)
     _add_strategies(commands)
+    add_score(commands)
     return parser
 
 
@@ -201,6 +203,10 @@ def _command(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], in
             from bench.cli.sessions import sessions
 
             return sessions
+        case "score":
+            from bench.cli.score import score
+
+            return score
         case "strategies":
             from bench.cli.strategies import strategies
 

@@ -47,10 +47,13 @@ JUDGEMENT = {
 }
 ASSEMBLY = {
     "__main__",
+    "before_after",
     "cli",
     "judging",
     "performing",
     "registry",
+    "cluster",
+    "local_workers",
     "rescoring",
     "runner",
     "survey",
@@ -62,7 +65,7 @@ HOMES = {
     "tiktoken": {"bench/tokens.py"},
     "httpx": {"bench/providers", "bench/foreign"},
     "datasets": {"bench/corpus.py"},
-    "sqlite3": {"bench/store.py", "bench/conversation_store.py"},
+    "sqlite3": {"bench/store.py", "bench/conversation_store.py", "bench/spending.py"},
     "pandas": {"reports"},
     "matplotlib": {"reports"},
     "hypothesis": {"bench/testing"},
