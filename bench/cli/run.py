@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import tomllib
 from collections.abc import Sequence
@@ -11,31 +10,23 @@ from pathlib import Path
 
 from bench.cli.main import EXIT_INTERRUPTED, EXIT_NO_VERDICT
 from bench.cli.output import harmless, note, print_json
-from bench.corpus import (
-    DATASET_PREFIX,
-    ROWS_MAX,
-    corpus_folder,
-    corpus_names,
-    rows_of_dataset,
-)
+from bench.cli.progress import clear_line, progress_line
+from bench.cli.wanted import cuts_of, load_wanted
+from bench.corpus import DATASET_PREFIX
 from bench.errors import RunHalted, UsageError
 from bench.events import Session
 from bench.facts_file import facts_beside
-from bench.loading import Loaded, load_sessions
+from bench.loading import Loaded
 from bench.models import make_model
 from bench.plan import parse_window
 from bench.registry import make_strategies, make_strategy, prompts_of, registered
-from bench.replay import Cuts
 from bench.results import Results, results_of
 from bench.runner import RunOptions, Task, execute, plan_run, tasks_of
-from bench.sampling import sample, session_tokens
 from bench.store import Run
 
 DEFAULT_STRATEGIES = ("head_tail", "layered", "prune", "native")
-DEFAULT_CORPUS = "bundled"
 _RUNS = Path(".bench") / "runs"
 _REJECTED_NAMED = 3
-_CUTS_MAX = 9_999
 _SESSION_SUFFIXES = (".json", ".jsonl", ".traj", ".eval", ".ndjson", ".log", ".txt")
 _CONFIG_KEYS = (
     "sessions",
@@ -58,9 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
     _fill_from_config(arguments)
     options = _options(arguments)
     started = time.strftime("%Y-%m-%dT%H-%M-%S")
-    loaded = _load(arguments)
+    loaded = load_wanted(arguments)
     facts = facts_beside([session.path for session in loaded.sessions])
-    plan, surveyed = plan_run(loaded.sessions, options, _progress_line)
+    plan, surveyed = plan_run(loaded.sessions, options, progress_line)
     folder = Path(arguments.out) if arguments.out else _free_folder(_RUNS / started)
     with _open(folder, arguments, options) as store:
         tasks = tasks_of(plan, loaded.sessions, surveyed, facts, options, store.has_cell)
@@ -69,14 +60,14 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             _execute(store, tasks, options)
         except KeyboardInterrupt:
-            _clear_line()
+            clear_line()
             note(
                 f"compaction-bench: interrupted; finished sessions are saved in {folder}, go on "
                 f"with the same command and --out {folder} --resume"
             )
             return EXIT_INTERRUPTED
         except RunHalted as halt:
-            _clear_line()
+            clear_line()
             note(
                 f"compaction-bench: stopped: {halt.reason}; finished cells are saved in {folder}, "
                 f"go on with the same command and --out {folder} --resume"
@@ -87,9 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.no_report:
         from reports.write import write_reports
 
-        _progress_line("writing reports")
+        progress_line("writing reports")
         written = write_reports(folder)
-        _clear_line()
+        clear_line()
     return _present(folder, results, written, as_json=arguments.json)
 
 
@@ -115,14 +106,14 @@ def _execute(store: Run, tasks: Sequence[Task], options: RunOptions) -> None:
         finished += 1
         seconds = time.monotonic() - started
         left = seconds / finished * (total - finished)
-        _progress_line(
+        progress_line(
             f"{finished} of {total} sessions, {sum(len(t.cells) for t in tasks[:finished])} cells, "
             f"{left:.0f} s left, last: {harmless(task.session.id, 40)}"
         )
 
-    _progress_line(f"0 of {total} sessions")
+    progress_line(f"0 of {total} sessions")
     execute(store, tasks, options.workers, done)
-    _clear_line()
+    clear_line()
 
 
 def _options(arguments: argparse.Namespace) -> RunOptions:
@@ -141,22 +132,10 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
         windows=tuple(parse_window(str(text)) for text in arguments.window or ["auto"]),
         models=tuple(make_model(text).name for text in arguments.model or ["offline"]),
         seeds=tuple(dict.fromkeys(arguments.seed or (0,))),
-        cuts=_cuts(arguments.cuts),
+        cuts=cuts_of(arguments.cuts),
         workers=arguments.workers or 1,
         prompts=prompts_of(made),
     )
-
-
-def _cuts(value: int | str | None) -> Cuts:
-    """How many compaction points to force, or "recorded"; raises UsageError for anything else."""
-    if value is None:
-        return None
-    if value == "recorded":
-        return "recorded"
-    text = str(value)
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= _CUTS_MAX):
-        raise UsageError(f"--cuts {value}: give a number from 1 to {_CUTS_MAX}, or recorded")
-    return int(text)
 
 
 def _fill_from_config(arguments: argparse.Namespace) -> None:
@@ -177,50 +156,6 @@ def _fill_from_config(arguments: argparse.Namespace) -> None:
         if not getattr(arguments, name):
             is_list = name in ("sessions", "strategy", "window", "model", "seed")
             setattr(arguments, name, value if isinstance(value, list) or not is_list else [value])
-
-
-def _load(arguments: argparse.Namespace) -> Loaded:
-    """The sessions to run. Raises UsageError when there are none."""
-    names = arguments.sessions or [DEFAULT_CORPUS]
-    paths = [_path_of(name) for name in names if not name.startswith(DATASET_PREFIX)]
-    _progress_line("reading sessions")
-    loaded = load_sessions(paths, format=arguments.format)
-    # A sample is drawn from ten times as many rows, never from a whole stream.
-    rows_max = max(ROWS_MAX, 10 * (arguments.sample or 0))
-    for name in names:
-        if name.startswith(DATASET_PREFIX):
-            loaded = loaded.extended(rows_of_dataset(name, limit=rows_max))
-    chosen: tuple[Session, ...] = loaded.sessions
-    if not chosen:
-        reasons = "; ".join(f"{one.path}: {one.reason}" for one in loaded.rejected[:3])
-        raise UsageError(
-            f"{', '.join(names)}: no session could be read"
-            + (f": {reasons}" if reasons else ": the folder holds no files")
-        )
-    if arguments.min_tokens:
-        chosen = tuple(one for one in chosen if session_tokens(one) >= arguments.min_tokens)
-        if not chosen:
-            raise UsageError(
-                f"--min-tokens {arguments.min_tokens}: all {len(loaded.sessions)} sessions are "
-                "shorter"
-            )
-    if arguments.sample:
-        chosen = sample(chosen, arguments.sample, arguments.sample_seed or 0)
-    _clear_line()
-    return Loaded(chosen, loaded.rejected)
-
-
-def _path_of(name: str) -> Path:
-    """A file or folder, or the folder of a corpus that is known by its name."""
-    path = Path(name)
-    if path.exists():
-        return path
-    if name in corpus_names():
-        return corpus_folder(name)
-    raise UsageError(
-        f"{name}: no such file or folder, and no corpus of that name "
-        f"(there is: {', '.join(corpus_names())})"
-    )
 
 
 def _rejected(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
@@ -306,16 +241,3 @@ def _command(arguments: argparse.Namespace) -> str:
         if value is not None:
             words += [f"--{option.replace('_', '-')}", str(value)]
     return " ".join(words)
-
-
-def _progress_line(text: str) -> None:
-    """One line that is overwritten, on a terminal only."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[2K{text[:100]}")
-        sys.stderr.flush()
-
-
-def _clear_line() -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[2K")
-        sys.stderr.flush()
