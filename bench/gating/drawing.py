@@ -1,0 +1,206 @@
+"""Assembly: the cells that a gate lacks: missing ones, and draws of fresh seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench.errors import UsageError
+from bench.events import Session
+from bench.facts import Fact
+from bench.gate.pairing import pair_up
+from bench.gate.records import CellRecord, RunRecord
+from bench.gate.sides import Side, Sides
+from bench.metrics import Metric
+from bench.plan import Cell, Plan, cell_identity
+from bench.runner import execute, plan_run, tasks_of
+from bench.store import Run
+from bench.store_schema import FILE_NAME
+from bench.tasks import RunOptions, Task
+
+# Stand-ins that answer alike whatever the seed: a fresh seed would show nothing new.
+_SEEDLESS_MODELS: tuple[str, ...] = ("offline",)
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What a gate asked for: the identities of all its cells, and how many were replayed now."""
+
+    identities: frozenset[str]
+    replayed: int
+    warnings: tuple[str, ...]
+
+
+def fill(
+    folder: Path,
+    sessions: Sequence[Session],
+    facts: Mapping[str, tuple[Fact, ...]],
+    options: RunOptions,
+    progress: Callable[[str], None],
+) -> Filled:
+    """Replays the cells that the run in `folder` (made when it isn't there) doesn't hold yet.
+
+    Raises UsageError as `plan_run` does, and RunHalted when a model can't be asked any more.
+    """
+    plan, surveyed = plan_run(sessions, options, progress)
+    with _opened(folder, options) as run:
+        _keep_prompts(run, options.prompts)
+        _check_sessions(run, plan, folder)
+        tasks = tasks_of(plan, sessions, surveyed, facts, options, run.has_cell)
+        cells = sum(len(task.cells) for task in tasks)
+        execute(run, tasks, options.workers, _counting(cells, progress))
+    identities = frozenset(cell.identity for cell in plan.cells)
+    return Filled(identities, cells, plan.warnings)
+
+
+def fresh_seeds(seeds: Sequence[int], count: int) -> tuple[int, ...]:
+    """Seeds above all that were drawn."""
+    start = max(seeds, default=-1) + 1
+    return tuple(range(start, start + count))
+
+
+def ignores_seeds(model: str) -> bool:
+    """True for a model whose draws are all the same."""
+    return model in _SEEDLESS_MODELS
+
+
+def draw_again(side: Side, seeds: Sequence[int], progress: Callable[[str], None]) -> None:
+    """Adds draws with these seeds to the run folder of a side, for each of its cells.
+
+    Raises UsageError when the run was made by another version or with unknown options.
+    """
+    with Run.open(side.record.name) as run:
+        options = _options_of(run, side)
+        by_session: dict[str, list[Cell]] = {}
+        position = 1 + max((one.cell.position for one in run.cells()), default=0)
+        for known in {_without_seed(cell): cell for cell in side.cells}.values():
+            digest = side.record.session(known.session).digest
+            for seed in seeds:
+                cell = _cell(known, digest, seed, position, options)
+                position += 1
+                if not run.has_cell(cell.identity):
+                    by_session.setdefault(known.session, []).append(cell)
+        tasks = [
+            Task(run.session(name), cells[0].digest, run.facts(name), tuple(cells), options)
+            for name, cells in by_session.items()
+        ]
+        execute(run, tasks, 1, _counting(sum(map(len, by_session.values())), progress))
+
+
+def two_draws(side: Side, wanted: Metric) -> dict[str, tuple[float, float]]:
+    """For each session the mean over the first half of the seeds, and over the second.
+
+    Sessions that one half couldn't be scored on are left out. Raises UsageError below two seeds.
+    """
+    seeds = sorted({cell.seed for cell in side.cells})
+    if len(seeds) < 2:
+        raise UsageError(
+            f"--aa: {side.record.name} holds one seed of {side.spec} and can't be added to: run it "
+            "with --seed 0 --seed 1"
+        )
+    half = set(seeds[: len(seeds) // 2])
+    parts = [
+        tuple(cell for cell in side.cells if (cell.seed in half) is is_first)
+        for is_first in (True, False)
+    ]
+    first, second = (Side(side.record, side.spec, part) for part in parts)
+    paired = pair_up(Sides(first, second), wanted)
+    return {
+        pair.session: (pair.baseline[0], pair.candidate[0])
+        for pair in paired.pairs
+        if pair.baseline[0] == pair.baseline[1] and pair.candidate[0] == pair.candidate[1]
+    }
+
+
+def is_folder(record: RunRecord) -> bool:
+    """True when the record's run is at hand, with its sessions, and not a baseline file."""
+    return not record.name.endswith(".json")
+
+
+def _counting(cells: int, progress: Callable[[str], None]) -> Callable[[object], None]:
+    finished = 0
+
+    def done(_: object) -> None:
+        nonlocal finished
+        finished += 1
+        progress(f"{finished} of {cells} cells replayed")
+
+    return done
+
+
+def _opened(folder: Path, options: RunOptions) -> Run:
+    if (folder / FILE_NAME).exists():
+        return Run.open(folder)
+    from importlib.metadata import version
+
+    return Run.create(
+        folder,
+        {
+            "version": version("compaction-bench"),
+            "tokenizer": "o200k_base",
+            "arbiter": "simulated provider",
+            "fact_version": options.fact_version,
+            "cuts": options.cuts,
+            "command": "compaction-bench gate",
+        },
+    )
+
+
+def _keep_prompts(run: Run, prompts: Mapping[str, str]) -> None:
+    known = run.information().get("prompts") or {}
+    if any(digest not in known for digest in prompts):
+        run.save_information("prompts", {**known, **prompts})
+
+
+def _check_sessions(run: Run, plan: Plan, folder: Path) -> None:
+    """A session that changed under its name would spoil the cells that are there."""
+    digests = {cell.session: cell.digest for cell in plan.cells}
+    for stored in run.sessions():
+        if digests.get(stored.id, stored.digest) != stored.digest:
+            raise UsageError(
+                f"{folder}: holds another session under the id {stored.id}; give a new folder with "
+                "--out"
+            )
+
+
+def _options_of(run: Run, side: Side) -> RunOptions:
+    information = run.information()
+    options = RunOptions(
+        specs=(side.spec,),
+        cuts=information.get("cuts"),
+        prompts=information.get("prompts") or {},
+    )
+    if options.fact_version != information.get("fact_version"):
+        raise UsageError(
+            f"{side.record.name}: was made by another version or with other options, so no draws "
+            "can be added to it: run it again with more seeds (--seed 0 --seed 1 ...)"
+        )
+    return options
+
+
+def _without_seed(cell: CellRecord) -> tuple[str, str, int, str]:
+    return cell.session, cell.window_asked, cell.window, cell.model
+
+
+def _cell(known: CellRecord, digest: str, seed: int, position: int, options: RunOptions) -> Cell:
+    cell = Cell(
+        identity="",
+        position=position,
+        session=known.session,
+        digest=digest,
+        spec=known.spec,
+        window=known.window,
+        window_asked=known.window_asked,
+        model=known.model,
+        seed=seed,
+    )
+    identity = cell_identity(
+        digest=digest,
+        spec=known.spec,
+        window=known.window,
+        model=known.model,
+        seed=seed,
+        fact_version=options.fact_version,
+    )
+    return replace(cell, identity=identity)
