@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
 from bench.cli.score import add_score
+from bench.cli.gate_options import add_compare, add_gate, add_init
 from bench.errors import UsageError
 
 EXIT_FINE = 0
@@ -207,6 +208,18 @@ def _command(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], in
             from bench.cli.score import score
 
             return score
+        case "compare":
+            from bench.cli.compare import compare
+
+            return compare
+        case "gate":
+            from bench.cli.gate import gate
+
+            return gate
+        case "init":
+            from bench.cli.init import init
+
+            return init
         case "strategies":
             from bench.cli.strategies import strategies
 
