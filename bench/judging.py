@@ -6,7 +6,7 @@ Used right after a replay and again by `report --rescore`; nothing here asks a m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bench.costs import costs
@@ -15,11 +15,13 @@ from bench.facts import Fact, Use
 from bench.found_facts import find_uses
 from bench.history import History
 from bench.models import OfflineModel
-from bench.observations import Replay
+from bench.observations import AnswerObservation, Replay
+from bench.probing import FOUND
 from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
 from bench.replay import replay
 from bench.scoring import (
+    OPAQUE_REASON,
     Scores,
     Share,
     normalised,
@@ -28,17 +30,29 @@ from bench.scoring import (
     retention_recoverable,
     score,
 )
+from bench.scoring_recovered import Reading, read
 from bench.session_index import SessionIndex
 from bench.validity import invalid_requests
 
 UNTOUCHED_REASON = "it stopped before anything was compacted, and nothing was needed after that"
 NOT_EXERCISED_REASON = "not exercised: nothing was compacted, so nothing could be lost"
+NO_CONTROLS_REASON = "the controls of this layer weren't asked"
 
 
 def replay_control(session: Session, spec: str) -> Replay:
     """A replay of a control; the window means nothing to it."""
     provider = SimulatedProvider(OfflineModel(), 1, tools=session.tools, ignore_window=True)
     return replay(session, make_strategy(spec).strategy, provider)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlAnswers:
+    """What the same reader answered from the whole history (or the oracle's), and from a bare
+    request.
+    """
+
+    ceiling: tuple[AnswerObservation, ...]
+    floor: tuple[AnswerObservation, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,7 @@ class Judge:
     facts: tuple[Fact, ...]
     uses: tuple[Use, ...]
     ceiling: Replay
+    floor: Replay
     ceiling_scores: Scores
     floor_scores: Scores
 
@@ -69,14 +84,72 @@ class Judge:
             facts=tuple(facts),
             uses=found,
             ceiling=ceiling,
+            floor=floor,
             ceiling_scores=score(index, facts, found, ceiling, history),
             floor_scores=score(index, facts, found, floor, history),
         )
 
-    def scores_of(self, seen: Replay, *, is_exercised: bool) -> dict[str, Any]:
-        """All scores of one replay as plain data: `row` for tables, `detail` for the drill-down."""
+    def scores_of(
+        self,
+        seen: Replay,
+        *,
+        is_exercised: bool,
+        answers: Sequence[AnswerObservation] = (),
+        controls: ControlAnswers | None = None,
+    ) -> dict[str, Any]:
+        """All scores of one replay as plain data: `row` for tables, `detail` for the drill-down.
+
+        `answers` are those of a reader to this replay, `controls` those to its controls.
+        """
         found = score(self.index, self.facts, self.uses, seen, self.history)
-        return {"row": self._row(found, seen, is_exercised=is_exercised), "detail": asdict(found)}
+        reading = self._reading(answers, controls, found)
+        if reading is not None:
+            found = replace(found, recovered=Share(*reading.counts(reading.measured_probe)))
+        row = self._row(found, seen, is_exercised=is_exercised)
+        if reading is not None and is_exercised:
+            row |= self._recovered(reading, controls, row)
+        detail = asdict(found) | {"reading": None if reading is None else reading_detail(reading)}
+        return {"row": row, "detail": detail}
+
+    def _reading(
+        self,
+        answers: Sequence[AnswerObservation],
+        controls: ControlAnswers | None,
+        found: Scores,
+    ) -> Reading | None:
+        """The graded answers; None where no reader was asked."""
+        expected = controls.ceiling if controls is not None else ()
+        if not answers and not expected:
+            return None
+        return read(
+            best_views(answers), expected, self.facts, found.facts, self.uses, found.visible
+        )
+
+    def _recovered(
+        self, reading: Reading, controls: ControlAnswers | None, row: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The figures of layer *recovered*; retention falls back on it where nothing can be read.
+
+        A retention of this layer is its own: nothing is blended with what was present.
+        """
+        figures = recovered_figures(reading)
+        floor = ceiling = None
+        if controls is not None:
+            floor = self._reading(controls.floor, controls, self.floor_scores)
+            ceiling = self._reading(controls.ceiling, controls, self.ceiling_scores)
+        if floor is not None and ceiling is not None:
+            probe = reading.measured_probe
+            low, own, high = (Share(*one.counts(probe)) for one in (floor, reading, ceiling))
+            figures["retention_recovered"] = normalised(own.value, low.value, high.value)
+        figures["recovered_reason"] = reading.reason or ("" if controls else NO_CONTROLS_REASON)
+        kept = figures["retention_recovered"]
+        if row["retention"] is None and row["retention_reason"] == OPAQUE_REASON:
+            if kept is None:
+                figures["retention_reason"] = figures["recovered_reason"] or OPAQUE_REASON
+            else:
+                figures |= {"retention": kept, "retention_layer": "recovered"}
+                figures["retention_reason"] = ""
+        return figures
 
     def _row(self, found: Scores, seen: Replay, *, is_exercised: bool) -> dict[str, Any]:
         kept = retention(found, self.floor_scores, self.ceiling_scores)
@@ -95,7 +168,7 @@ class Judge:
             ).value,
             "recoverable": found.lost_recoverable.value,
             "retention_after_recorded": self._after_recorded(found),
-            "recovered": None,
+            "recovered": found.recovered.value if found.recovered is not None else None,
             "stale": found.stale.value,
             "invented": found.invented.value,
         }
@@ -130,6 +203,41 @@ class Judge:
             for scores in (found, self.floor_scores, self.ceiling_scores)
         )
         return normalised(value, floor, ceiling)
+
+
+def best_views(answers: Sequence[AnswerObservation]) -> tuple[AnswerObservation, ...]:
+    """One answer a question: that to the real request, the oracle's where it had no reply."""
+    best: dict[tuple[str, str, int], AnswerObservation] = {}
+    for answer in answers:
+        key = (answer.probe, answer.subject, answer.at_seq)
+        if key not in best or best[key].reply is None:
+            best[key] = answer
+    return tuple(best.values())
+
+
+def recovered_figures(reading: Reading) -> dict[str, Any]:
+    """The figures of a cell that stand on a reader alone, as shares from 0 to 1."""
+    quadrants = reading.quadrants
+    present = quadrants["recovered"] + quadrants["attention_loss"]
+    absent = quadrants["inferred"] + quadrants["destroyed"]
+    guessed, unanswerable = reading.guessed
+    found = Share(*reading.counts(FOUND))
+    return {
+        "retention_recovered": None,
+        "recovered_found": found.value,
+        "attention_loss": quadrants["attention_loss"] / present if present else None,
+        "inferred": quadrants["inferred"] / absent if absent else None,
+        "guessed": guessed / unanswerable if unanswerable else None,
+        "questions": sum(one.grade not in (None, "unserved") for one in reading.answers),
+    }
+
+
+def reading_detail(reading: Reading) -> dict[str, Any]:
+    """The graded answers and their two-by-two as plain data."""
+    return {
+        "answers": [asdict(answer) for answer in reading.answers],
+        "quadrants": reading.quadrants,
+    }
 
 
 def recovery_tokens(session: Session, facts: Sequence[Fact], seen: Replay) -> int:

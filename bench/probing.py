@@ -166,7 +166,7 @@ def _cloze(index: SessionIndex, needle: Needle, use: Use) -> tuple[int, str] | N
 
 
 def _is_unique(index: SessionIndex, seq: int, line: str, gapped: str) -> bool:
-    """Whether no other line of the event fits around the gap, as in a log, so one answer is right."""
+    """Whether no other line of the event fits around the gap, as it would in a log."""
     before, _, after = (one_line(part) for part in gapped.partition(GAP))
     others = visible_text(index.session.events[seq - 1].message).splitlines()
     return not any(

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from bench.judging import Judge
+from bench.reading_cells import controls_among
 from bench.store import Run
 
 
@@ -15,11 +16,17 @@ def rescore(run: Run) -> int:
     cells = sorted(run.cells(), key=lambda stored: stored.cell.session)
     for session_id, members in groupby(cells, key=lambda stored: stored.cell.session):
         judge = Judge.of(run.session(session_id), run.facts(session_id))
-        for stored in members:
+        cells_here = list(members)
+        answers = [(one.cell, run.answers(one.cell.identity)) for one in cells_here]
+        for stored, (_, own) in zip(cells_here, answers, strict=True):
             seen = run.replay(stored)
             if seen is not None:
-                is_exercised = stored.status != "not_exercised"
-                scores = judge.scores_of(seen, is_exercised=is_exercised)
+                scores = judge.scores_of(
+                    seen,
+                    is_exercised=stored.status != "not_exercised",
+                    answers=own,
+                    controls=controls_among(answers, stored.cell),
+                )
                 scored.append((stored.cell.identity, scores))
     run.replace_scores(scored)
     return len(scored)

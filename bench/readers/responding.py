@@ -1,8 +1,8 @@
 """Edges: what a stand-in says where the agent's own model would stand.
 
-Which kind of request it is, is told by its form alone: the first line of its last message (a closed
-question, an open one, a case for the judge), or that a call is wanted. Anything else gets no answer.
-Deterministic.
+Which kind of request it is, is told by its form alone: the first line of its last message (a
+closed question, an open one, a case for the judge), or that a call is wanted. Anything else gets no
+answer. Deterministic.
 """
 
 from __future__ import annotations

@@ -21,11 +21,12 @@ PASSAGE_CHARACTERS_MAX = 160
 _TERM = re.compile(r"[a-z]+|\d+|[\u3400-\u9fff]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=\S)|(?<=[。！？；])")
 # Words of questions that say nothing about what is asked for.
-_STOPPED = frozenset(
+_STOPPED_WORDS = (
     "a an and are as at be been by called did do does done for from had has have how in is it its "
     "must now of on one or should that the their they this to used was were what when where which "
-    "who will with stands gap line 的 了 是 在 有 什么 多少 哪个 哪天 怎么 现在 用".split()
+    "who will with stands gap line 的 了 是 在 有 什么 多少 哪个 哪天 怎么 现在 用"
 )
+_STOPPED = frozenset(_STOPPED_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ JUDGEMENT = {
     "metrics",
     "parameters",
     "plan",
+    "probing",
     "replay",
     "sampling",
     "scoring",
@@ -53,6 +54,7 @@ ASSEMBLY = {
     "gating",
     "judging",
     "performing",
+    "reading_cells",
     "registry",
     "cluster",
     "local_workers",
@@ -70,6 +72,7 @@ HOMES = {
     "sqlite3": {"bench/store.py", "bench/conversation_store.py", "bench/spending.py"},
     "pandas": {"reports"},
     "matplotlib": {"reports"},
+    "distributed": {"bench/cluster"},
     "hypothesis": {"bench/testing"},
 }
 
