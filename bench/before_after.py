@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bench.annotating import draft_facts
+from bench.annotating import FACT_KIND_OF, draft_facts
 from bench.canaries import canary_shares, plant
 from bench.events import Event, Message, Session
 from bench.facts import Fact, Probe, Use
@@ -171,7 +171,13 @@ def found_facts(session: Session, index: SessionIndex) -> tuple[Fact, ...]:
     if not drafts:
         uses = {(use.kind, use.key): use for use in find_uses(index)}
         drafts = tuple(
-            Fact(f"found-{number}", session.id, "identifier", "", use.text)
+            Fact(
+                f"found-{number}",
+                session.id,
+                FACT_KIND_OF.get(use.kind, "identifier"),
+                "",
+                use.text,
+            )
             for number, use in enumerate(uses.values(), start=1)
         )
     at_end = (replace(fact, probe=Probe()) for fact in drafts)
@@ -308,7 +314,7 @@ _KIND_OF_REPAIR = {
 def find_problems(before: Session, after: Session, projection: Projection) -> list[Problem]:
     """What is broken: groups, results, system prompt, newest request, order, size."""
     problems = [_named(sentence) for sentence in violations(projection)]
-    if not any(problem.kind == "split group" for problem in problems):
+    if not any(problem.kind in ("split group", "orphaned result") for problem in problems):
         problems += _unpaired(before, after)
     known = {repair.what for repair in before.repairs}
     problems += [
@@ -327,6 +333,8 @@ def _named(sentence: str) -> Problem:
     if promise == "H4":
         kind = "lost system prompt" if "system message" in what else "lost newest request"
         return Problem(kind, what)
+    if promise == "H1" and ("has no call" in what or "without the start" in what):
+        return Problem("orphaned result", what)
     return Problem(_KIND_OF.get(promise, promise), what)
 
 
