@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bench.canaries import canary_shares, plant
@@ -18,44 +18,136 @@ from bench.observations import CallObservation, Replay, Retries
 from bench.plan import Cell
 from bench.projection import Projection
 from bench.providers.simulated import SimulatedProvider
+from bench.reading_cells import SessionReaders
 from bench.registry import make_strategy
 from bench.replay import replay
-from bench.store import Canary
+from bench.store_rows import Canary, cell_rows, session_rows
 from bench.strategy import Declined, strategy_for
-from bench.tasks import CellOutcome, Task, TaskOutcome
+from bench.tasks import (
+    CellDone,
+    CellOutcome,
+    PackedCell,
+    PackedOutcome,
+    PackedSession,
+    SessionOutcome,
+    Task,
+    TaskOutcome,
+)
 from bench.wire.rendering import render, visible_texts
 
 
 def perform(task: Task) -> TaskOutcome:
-    """Everything about one session: facts, controls, canaries, cells."""
-    session = task.session
-    judge = Judge.of(session, task.facts)
+    """Everything about one session, all at once."""
+    about: SessionOutcome | None = None
     cells: list[CellOutcome] = []
     halted = ""
+    try:
+        for part in perform_in_parts(task):
+            if isinstance(part, CellOutcome):
+                cells.append(part)
+            else:
+                about = part
+    except RunHalted as halt:
+        halted = halt.reason
+    return TaskOutcome(about, tuple(cells), halted)
+
+
+def perform_packed(task: Task) -> PackedOutcome:
+    """The same as rows, made in the process that did the work: little comes back."""
+    parts: list[PackedSession | PackedCell] = []
+    try:
+        parts.extend(map(pack, perform_in_parts(task)))
+    except RunHalted as halt:
+        return PackedOutcome(tuple(parts), halt.reason)
+    return PackedOutcome(tuple(parts))
+
+
+def failed(task: Task, reason: str) -> PackedOutcome:
+    """The cells of a task that was never finished: errors, which a resumed run tries again."""
+    parts = (pack(CellOutcome(cell, "error", reason, 0.0)) for cell in task.cells)
+    return PackedOutcome(tuple(parts))
+
+
+def pack(part: SessionOutcome | CellOutcome) -> PackedSession | PackedCell:
+    """A part of an outcome as rows of the run file."""
+    if isinstance(part, SessionOutcome):
+        rows = session_rows(
+            part.session,
+            part.digest,
+            description=part.description,
+            facts=part.facts,
+            uses=part.uses,
+        )
+        return PackedSession(rows, part.canaries)
+    cell = cell_rows(
+        part.cell,
+        status=part.status,
+        reason=part.reason,
+        seconds=part.seconds,
+        replay=part.replay,
+        scores=part.scores,
+        calls=part.calls,
+        answers=part.answers,
+    )
+    return PackedCell(cell, CellDone(part.cell.session, part.status, len(part.calls)))
+
+
+def perform_in_parts(task: Task) -> Iterator[SessionOutcome | CellOutcome]:
+    """The session first, with its facts and canaries, then each cell as it is finished.
+
+    Raises RunHalted when a cell can't go on and no other would.
+    """
+    session = task.session
+    judge = Judge.of(session, task.facts)
+    yield SessionOutcome(
+        session, task.digest, describe(session), task.facts, judge.uses, _canaries(session)
+    )
+    readers = SessionReaders(session, judge, task.options.probes, task.options.settings)
     for cell in task.cells:
-        started = time.perf_counter()
-        try:
-            model = make_model(cell.model, task.options.settings)
-            seen = _replay_cell(task, cell, model)
-        except Declined as declined:
-            cells.append(CellOutcome(cell, "not_exercised", declined.reason, 0.0))
-            continue
-        except RunHalted as halt:
-            halted = halt.reason
-            break
-        except Exception as error:
-            # A defect in one strategy must not cost the other cells; the reason names it.
-            reason = f"{type(error).__name__}: {error}"
-            cells.append(CellOutcome(cell, "error", reason, 0.0))
-            continue
-        seconds = time.perf_counter() - started
-        status, reason = _status(task, cell, seen)
-        scores = judge.scores_of(seen, is_exercised=status != "not_exercised")
-        calls: tuple[CallObservation, ...] = tuple(getattr(model, "calls", ()))
-        seen = replace(seen, final=None, retries=_with_transport(seen.retries, calls))
-        cells.append(CellOutcome(cell, status, reason, seconds, seen, scores, calls))
-    canaries = _canaries(session)
-    return TaskOutcome(task, describe(session), judge.uses, canaries, tuple(cells), halted)
+        yield _perform_cell(task, judge, readers, cell)
+
+
+def _perform_cell(task: Task, judge: Judge, readers: SessionReaders, cell: Cell) -> CellOutcome:
+    started = time.perf_counter()
+    model: Model | None = None
+    try:
+        model = make_model(cell.model, task.options.settings)
+        seen = _replay_of_control(judge, cell) or _replay_cell(task, cell, model)
+    except Declined as declined:
+        return CellOutcome(cell, "not_exercised", declined.reason, 0.0, calls=_calls(model))
+    except Exception as error:
+        # A defect in one strategy must not cost the other cells; the reason names it.
+        reason = f"{type(error).__name__}: {error}"
+        return CellOutcome(cell, "error", reason, 0.0, calls=_calls(model))
+    seconds = time.perf_counter() - started
+    status, reason = _status(task, cell, seen)
+    reading = readers.read(cell, seen)
+    scores = judge.scores_of(
+        seen,
+        is_exercised=status != "not_exercised",
+        answers=reading.answers,
+        controls=reading.controls,
+    )
+    calls = (*_calls(model), *reading.calls)
+    seen = replace(seen, final=None, retries=_with_transport(seen.retries, calls))
+    return CellOutcome(cell, status, reason, seconds, seen, scores, calls, reading.answers)
+
+
+def _calls(model: Model | None) -> tuple[CallObservation, ...]:
+    """What a real model was asked; a cell that failed has paid for it too."""
+    return tuple(getattr(model, "calls", ()))
+
+
+def _replay_of_control(judge: Judge, cell: Cell) -> Replay | None:
+    """What the judge saw of a control, where the cell would see the same.
+
+    A control asks no model and knows no window, unless its requests are too long for the cell's.
+    """
+    if not cell.is_control:
+        return None
+    seen = judge.ceiling if cell.spec == "keep_all" else judge.floor
+    largest = max((request.tokens for request in seen.requests), default=0)
+    return seen if cell.spec == "keep_all" or largest <= cell.window else None
 
 
 def _with_transport(retries: Retries, calls: Sequence[CallObservation]) -> Retries:

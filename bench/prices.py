@@ -148,14 +148,19 @@ def _price(row: Any, where: str) -> ModelPrice:
 def _rates(row: Mapping[str, Any], where: str) -> Rates:
     values: dict[str, float] = {}
     for name in _RATE_NAMES:
-        value = row.get(name)
+        value: Any = row.get(name)
         if value is None and name in ("cache_read", "cache_write"):
             value = values["input"]
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or value < 0:
+        if not _is_amount(value):
             raise UsageError(
                 f"{where}: {name} must be US dollars for a million tokens, 0 or more"
                 + ("" if value is not None else " (it isn't there)")
             )
         values[name] = float(value)
     return Rates(**values)
+
+
+def _is_amount(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and value >= 0

@@ -1,22 +1,28 @@
-"""Assembly: plans a run, shares its tasks out and commits each session's results as they come.
+"""Assembly: plans a run, shares its tasks out and commits what comes back.
 
-Tasks are independent: they run here or in worker processes, and only this process writes.
+Tasks are independent: they run here, in worker processes or on a cluster, and only this process
+writes. Whatever the order in which they are finished, the stored run is the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 
 from bench.errors import RunHalted
 from bench.events import Session
 from bench.facts import Fact
-from bench.performing import perform
+from bench.performing import pack, perform, perform_in_parts
 from bench.plan import Plan, PlannedSession, make_plan
 from bench.store import Run
 from bench.survey import survey
-from bench.tasks import RunOptions, Task, TaskOutcome
+from bench.tasks import CellDone, PackedCell, PackedOutcome, PackedSession, RunOptions, Task
 
-__all__ = ["RunOptions", "Task", "execute", "perform", "plan_run", "tasks_of"]
+__all__ = ["CellDone", "RunOptions", "Task", "execute", "perform", "plan_run", "tasks_of"]
+
+# Where there are fewer sessions, their cells are shared out too, so that nobody waits.
+_TASKS_A_WORKER = 2
 
 
 def plan_run(
@@ -33,7 +39,7 @@ def plan_run(
         windows=options.windows,
         models=options.models,
         seeds=options.seeds,
-        fact_version=options.fact_version,
+        fact_version=options.result_version,
     )
     return plan, {one.id: one for one in surveyed}
 
@@ -58,47 +64,85 @@ def tasks_of(
     return tasks
 
 
-def execute(run: Run, tasks: Sequence[Task], workers: int, done: Callable[[Task], None]) -> None:
-    """Runs the tasks and commits each when it comes back. Interrupted, what was done is saved.
+def execute(
+    run: Run,
+    tasks: Sequence[Task],
+    workers: int,
+    done: Callable[[CellDone], None],
+    *,
+    cluster: str | None = None,
+) -> None:
+    """Runs the tasks and commits what comes back; `done` hears of every cell that is saved.
 
-    Raises RunHalted when a task couldn't go on and no other would; finished cells are saved first.
+    With `cluster` they run on the Dask cluster of that address, else in `workers` processes, or
+    here if that is one. Interrupted, what was finished is saved. Raises RunHalted when a task
+    couldn't go on and no other would, UsageError when the cluster can't be used.
     """
-    for outcome in _outcomes(tasks, workers):
-        commit(run, outcome)
-        if outcome.halted:
-            raise RunHalted(outcome.halted)
-        done(outcome.task)
+    with closing(_finished(tasks, workers, cluster)) as parts:
+        for part in parts:
+            if isinstance(part, PackedSession):
+                run.save_session_rows(part.rows)
+                run.save_canaries(part.canaries)
+            else:
+                run.save_cell_rows(part.rows)
+                done(part.done)
 
 
-def commit(run: Run, outcome: TaskOutcome) -> None:
-    """Keeps everything that one task found."""
-    task = outcome.task
-    run.save_session(
-        task.session,
-        task.digest,
-        description=outcome.description,
-        facts=task.facts,
-        uses=outcome.uses,
-    )
-    run.save_canaries(outcome.canaries)
-    for cell in outcome.cells:
-        run.save_cell(
-            cell.cell,
-            status=cell.status,
-            reason=cell.reason,
-            seconds=cell.seconds,
-            replay=cell.replay,
-            scores=cell.scores,
-            calls=cell.calls,
-            answers=cell.answers,
-        )
+def _finished(
+    tasks: Sequence[Task], workers: int, cluster: str | None
+) -> Generator[PackedSession | PackedCell, None, None]:
+    """Everything that is finished, in the order in which it is."""
+    if cluster is not None:
+        from bench.cluster import Cluster
+
+        with Cluster(cluster) as there:
+            ordered = longest_first(split(tasks, len(there.workers)))
+            yield from _parts_of(there.outcomes(ordered))
+    elif workers > 1 and sum(len(task.cells) for task in tasks) > 1:
+        from bench.local_workers import outcomes
+
+        yield from _parts_of(outcomes(longest_first(split(tasks, workers)), workers))
+    else:
+        for task in tasks:
+            yield from map(pack, perform_in_parts(task))
 
 
-def _outcomes(tasks: Sequence[Task], workers: int) -> Iterator[TaskOutcome]:
-    if workers <= 1 or len(tasks) <= 1:
-        yield from map(perform, tasks)
-        return
-    from joblib import Parallel, delayed
+def _parts_of(
+    outcomes: Generator[PackedOutcome, None, None],
+) -> Generator[PackedSession | PackedCell, None, None]:
+    with closing(outcomes):
+        for outcome in outcomes:
+            yield from outcome.parts
+            if outcome.halted:
+                raise RunHalted(outcome.halted)
 
-    parallel = Parallel(n_jobs=workers, return_as="generator", batch_size=1)
-    yield from parallel(delayed(perform)(task) for task in tasks)
+
+def split(tasks: Sequence[Task], workers: int) -> list[Task]:
+    """The same cells in at least twice as many tasks as workers, as far as there are cells.
+
+    Every task of a session finds its facts and replays its controls anew, so no session is split
+    without need.
+    """
+    wanted = workers * _TASKS_A_WORKER
+    if not tasks or len(tasks) >= wanted:
+        return list(tasks)
+    pieces = -(-wanted // len(tasks))
+    found: list[Task] = []
+    for task in tasks:
+        size = max(1, -(-len(task.cells) // pieces))
+        starts = range(0, len(task.cells), size)
+        found += [replace(task, cells=task.cells[start : start + size]) for start in starts]
+    return found
+
+
+def longest_first(tasks: Sequence[Task]) -> list[Task]:
+    """The tasks with the most work first, so that none is left over for the end.
+
+    A replay costs about what its session is long, and scoring it about the same again.
+    """
+    return sorted(tasks, key=_work, reverse=True)
+
+
+def _work(task: Task) -> int:
+    text = sum(len(event.message.text) for event in task.session.events)
+    return text * (2 + len(task.cells))

@@ -13,38 +13,41 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, astuple
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from bench.errors import UsageError
 from bench.events import Session
 from bench.facts import Fact, Use
-from bench.formats.own import session_from_bytes, session_to_bytes
+from bench.formats.own import session_from_bytes
 from bench.history import History
-from bench.observations import AnswerObservation, CallObservation, Replay, item_to_json
+from bench.observations import AnswerObservation, CallObservation, Replay
 from bench.plan import Cell
 from bench.projection import Json
 from bench.store_folder import make_folders, reason_of, remove
 from bench.store_rows import (
     Canary,
+    CellRows,
+    SessionRows,
     StoredCell,
     StoredSession,
     answer_of,
     cell_of,
+    cell_rows,
     clean,
     compaction_of,
     fact_of,
     head_of,
     json_text,
-    packed,
     projection_of,
-    replay_columns,
     request_of,
+    session_rows,
 )
 from bench.store_schema import (
     APPLICATION_ID,
     CELL_COLUMNS,
+    CELL_TABLES,
     FILE_NAME,
     REQUEST_COLUMNS,
     SCHEMA,
@@ -153,21 +156,22 @@ class Run:
         uses: Sequence[Use] = (),
     ) -> None:
         """Keep a session with its facts and uses, in place of an earlier one of this id."""
-        lines = zlib.compress(session_to_bytes(session), 6)
-        told = (session.id, digest, session.path, session.format, session.cluster)
-        row = (*told, len(session.events), lines, json_text(description or {}))
+        self.save_session_rows(
+            session_rows(session, digest, description=description, facts=facts, uses=uses)
+        )
+
+    def save_session_rows(self, rows: SessionRows) -> None:
+        """The same with rows that were made elsewhere."""
         with self._transaction():
             for table, column in (("facts", "session"), ("uses", "session"), ("sessions", "id")):
-                self._write(f"DELETE FROM {table} WHERE {column} = ?", (session.id,))  # noqa: S608
+                self._write(f"DELETE FROM {table} WHERE {column} = ?", (rows.id,))  # noqa: S608
             self._write(
                 "INSERT INTO sessions (id, digest, path, format, cluster, events, lines, "
                 "description) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
+                rows.columns,
             )
-            for table, records in (("facts", facts), ("uses", uses)):
-                self._write_rows(
-                    table, session.id, (json_text(asdict(record)) for record in records)
-                )
+            for table, records in (("facts", rows.facts), ("uses", rows.uses)):
+                self._write_rows(table, rows.id, records)
         self._history = None
 
     def save_cell(
@@ -186,28 +190,38 @@ class Run:
 
         `status` is ok, not_exercised, stopped or error. `seconds` is wall time.
         """
-        identity = cell.identity
+        self.save_cell_rows(
+            cell_rows(
+                cell,
+                status=status,
+                reason=reason,
+                seconds=seconds,
+                replay=replay,
+                scores=scores,
+                calls=calls,
+                answers=answers,
+            )
+        )
+
+    def save_cell_rows(self, rows: CellRows) -> None:
+        """The same with rows that were made elsewhere."""
+        identity = rows.identity
+        places = ", ".join("?" * (len(REQUEST_COLUMNS) + 2))
         with self._transaction():
-            for table, column in (
-                ("requests", "cell"),
-                ("heads", "cell"),
-                ("compactions", "cell"),
-                ("calls", "cell"),
-                ("answers", "cell"),
-                ("scores", "cell"),
-                ("cells", "identity"),
-            ):
+            for table, column in CELL_TABLES:
                 self._write(f"DELETE FROM {table} WHERE {column} = ?", (identity,))  # noqa: S608
             self._write(
                 f"INSERT INTO cells VALUES ({', '.join('?' * 16)})",  # noqa: S608
-                (*astuple(cell), status, reason, seconds, *replay_columns(replay)),
+                rows.columns,
             )
-            if replay is not None:
-                self._save_replay(identity, replay)
-            self._write_rows("calls", identity, (json_text(asdict(one)) for one in calls))
-            self._write_rows("answers", identity, (json_text(asdict(one)) for one in answers))
-            if scores is not None:
-                self._write("INSERT INTO scores VALUES (?, ?)", (identity, json_text(scores)))
+            self._write_many(
+                f"INSERT INTO requests VALUES ({places})",  # noqa: S608
+                ((identity, place, *request) for place, request in enumerate(rows.requests)),
+            )
+            for table in ("heads", "compactions", "calls", "answers"):
+                self._write_rows(table, identity, getattr(rows, table))
+            if rows.scores is not None:
+                self._write("INSERT INTO scores VALUES (?, ?)", (identity, rows.scores))
 
     def replace_scores(self, scores: Iterable[tuple[str, Mapping[str, Json]]]) -> None:
         """Drop all scores and keep these: pairs of cell identity and scores."""
@@ -241,9 +255,13 @@ class Run:
         return bool(self._rows(query, (identity,)))
 
     def sessions(self) -> Iterator[StoredSession]:
-        """All sessions in the order in which they were saved."""
+        """All sessions in the order of the plan, whichever was finished first."""
         columns = "id, digest, path, format, cluster, events, description"
-        query = f"SELECT {columns} FROM sessions ORDER BY position"  # noqa: S608
+        query = (
+            f"SELECT {columns} FROM sessions LEFT JOIN "  # noqa: S608
+            "(SELECT session, min(position) AS first FROM cells GROUP BY session) "
+            "ON session = id ORDER BY first IS NULL, first, position"
+        )
         for row in self._rows(query):
             values = [*row[:-1], json.loads(row[-1])]
             yield StoredSession(*values)
@@ -353,21 +371,6 @@ class Run:
         self._write_many(
             f"INSERT INTO {table} VALUES (?, ?, ?)",  # noqa: S608
             ((owner, position, value) for position, value in enumerate(values)),
-        )
-
-    def _save_replay(self, identity: str, replay: Replay) -> None:
-        places = ", ".join("?" * (len(REQUEST_COLUMNS) + 2))
-        self._write_many(
-            f"INSERT INTO requests VALUES ({places})",  # noqa: S608
-            (
-                (identity, position, *astuple(request))
-                for position, request in enumerate(replay.requests)
-            ),
-        )
-        heads = ([item_to_json(item) for item in head] for head in replay.heads)
-        self._write_rows("heads", identity, (packed(head) for head in heads))
-        self._write_rows(
-            "compactions", identity, (json_text(asdict(c)) for c in replay.compactions)
         )
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
-from bench.facts import Fact, Probe
+from bench.events import Session
+from bench.facts import Fact, Probe, Use
+from bench.formats.own import session_to_bytes
 from bench.history import History
 from bench.observations import (
     AnswerObservation,
+    CallObservation,
     CompactionObservation,
     Replay,
     RequestObservation,
@@ -63,6 +66,74 @@ class Canary:
     control: str
     planted: int
     found: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRows:
+    """A session as the rows of its tables: small, and made wherever it was replayed."""
+
+    id: str
+    columns: tuple[Any, ...]
+    facts: tuple[str, ...]
+    uses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CellRows:
+    """A cell with all that its replay saw as the rows of its tables."""
+
+    identity: str
+    columns: tuple[Any, ...]
+    requests: tuple[tuple[Any, ...], ...]
+    heads: tuple[bytes, ...]
+    compactions: tuple[str, ...]
+    calls: tuple[str, ...]
+    answers: tuple[str, ...]
+    scores: str | None
+
+
+def session_rows(
+    session: Session,
+    digest: str,
+    *,
+    description: Mapping[str, Json] | None = None,
+    facts: Iterable[Fact] = (),
+    uses: Iterable[Use] = (),
+) -> SessionRows:
+    """The rows of a session; its events are compressed."""
+    lines = zlib.compress(session_to_bytes(session), 6)
+    told = (session.id, digest, session.path, session.format, session.cluster)
+    return SessionRows(
+        session.id,
+        (*told, len(session.events), lines, json_text(dict(description or {}))),
+        tuple(json_text(asdict(fact)) for fact in facts),
+        tuple(json_text(asdict(use)) for use in uses),
+    )
+
+
+def cell_rows(
+    cell: Cell,
+    *,
+    status: str,
+    reason: str = "",
+    seconds: float = 0.0,
+    replay: Replay | None = None,
+    scores: Mapping[str, Json] | None = None,
+    calls: Iterable[CallObservation] = (),
+    answers: Iterable[AnswerObservation] = (),
+) -> CellRows:
+    """The rows of a cell; see `bench.store.Run.save_cell`."""
+    heads = replay.heads if replay is not None else ()
+    return CellRows(
+        cell.identity,
+        (*astuple(cell), status, reason, seconds, *replay_columns(replay)),
+        tuple(astuple(request) for request in replay.requests) if replay is not None else (),
+        tuple(packed([item_to_json(item) for item in head]) for head in heads),
+        tuple(json_text(asdict(c)) for c in replay.compactions) if replay is not None else (),
+        tuple(json_text(asdict(one)) for one in calls),
+        tuple(json_text(asdict(one)) for one in answers),
+        json_text(dict(scores)) if scores is not None else None,
+    )
 
 
 def clean(value: Any) -> Any:

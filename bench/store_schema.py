@@ -17,6 +17,16 @@ APPLICATION_ID = 0x43424E31  # "CBN1"
 SCHEMA_VERSION = 2
 CELL_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Cell))
 REQUEST_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(RequestObservation))
+# The tables that hold a cell, with the column that names it.
+CELL_TABLES: tuple[tuple[str, str], ...] = (
+    ("requests", "cell"),
+    ("heads", "cell"),
+    ("compactions", "cell"),
+    ("calls", "cell"),
+    ("answers", "cell"),
+    ("scores", "cell"),
+    ("cells", "identity"),
+)
 
 SCHEMA: tuple[str, ...] = (
     "CREATE TABLE information (key TEXT PRIMARY KEY, value TEXT NOT NULL)",

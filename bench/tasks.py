@@ -17,8 +17,9 @@ from bench.models import ModelSettings
 from bench.models.settings import DEFAULT_SETTINGS
 from bench.observations import AnswerObservation, CallObservation, Replay
 from bench.plan import Cell
+from bench.probing_options import DEFAULT_PROBES, ProbeOptions
 from bench.replay import Cuts
-from bench.store import Canary
+from bench.store_rows import Canary, CellRows, SessionRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class RunOptions:
     """What to run: canonical specs, windows in tokens (None: auto), models, seeds.
 
     `prompts` holds the texts of summary prompts by digest, since a spec names them so. `settings`
-    is what real models need beside their names.
+    is what real models need beside their names. `probes` says what readers are asked.
     """
 
     specs: tuple[str, ...]
@@ -37,11 +38,18 @@ class RunOptions:
     workers: int = 1
     prompts: Mapping[str, str] = field(default_factory=dict)
     settings: ModelSettings = DEFAULT_SETTINGS
+    probes: ProbeOptions = DEFAULT_PROBES
 
     @property
     def fact_version(self) -> str:
         """What the facts and scores of a cell rest on."""
         return f"{ENTITY_TABLE_VERSION}/cuts={self.cuts}"
+
+    @property
+    def result_version(self) -> str:
+        """What all results of a cell rest on: the same facts may be asked of other readers."""
+        probed = self.probes.version
+        return f"{self.fact_version}/probes={probed}" if probed else self.fact_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +81,60 @@ class CellOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskOutcome:
-    """Everything that one task found; `halted` says why it ended early, empty when it didn't."""
+class SessionOutcome:
+    """What was found about a session whatever the strategy; `description` is what `inspect` says.
 
-    task: Task
+    `digest` is that of its content.
+    """
+
+    session: Session
+    digest: str
     description: dict[str, Any]
+    facts: tuple[Fact, ...]
     uses: tuple[Use, ...]
     canaries: tuple[Canary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutcome:
+    """Everything that one task found; `halted` says why it ended early, empty when it didn't.
+
+    `about` is None when it ended before anything was found.
+    """
+
+    about: SessionOutcome | None
     cells: tuple[CellOutcome, ...]
+    halted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CellDone:
+    """What progress needs to know of a finished cell."""
+
+    session: str
+    status: str
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PackedSession:
+    """A `SessionOutcome` as rows: small to send, quick to store."""
+
+    rows: SessionRows
+    canaries: tuple[Canary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedCell:
+    """A `CellOutcome` as rows."""
+
+    rows: CellRows
+    done: CellDone
+
+
+@dataclass(frozen=True, slots=True)
+class PackedOutcome:
+    """A `TaskOutcome` as rows, the session first; `halted` as there."""
+
+    parts: tuple[PackedSession | PackedCell, ...]
     halted: str = ""

@@ -21,7 +21,7 @@ from bench.models import make_model
 from bench.plan import parse_window
 from bench.registry import make_strategies, make_strategy, prompts_of, registered
 from bench.results import Results, results_of
-from bench.runner import RunOptions, Task, execute, plan_run, tasks_of
+from bench.runner import CellDone, RunOptions, Task, execute, plan_run, tasks_of
 from bench.store import Run
 
 DEFAULT_STRATEGIES = ("head_tail", "layered", "prune", "native")
@@ -97,21 +97,19 @@ def _present(folder: Path, results: Results, written: Sequence[Path], *, as_json
 
 
 def _execute(store: Run, tasks: Sequence[Task], options: RunOptions) -> None:
-    total = len(tasks)
+    total = sum(len(task.cells) for task in tasks)
     finished = 0
     started = time.monotonic()
 
-    def done(task: Task) -> None:
+    def done(one: CellDone) -> None:
         nonlocal finished
         finished += 1
-        seconds = time.monotonic() - started
-        left = seconds / finished * (total - finished)
+        left = (time.monotonic() - started) / finished * (total - finished)
         progress_line(
-            f"{finished} of {total} sessions, {sum(len(t.cells) for t in tasks[:finished])} cells, "
-            f"{left:.0f} s left, last: {harmless(task.session.id, 40)}"
+            f"{finished} of {total} cells, {left:.0f} s left, last: {harmless(one.session, 40)}"
         )
 
-    progress_line(f"0 of {total} sessions")
+    progress_line(f"0 of {total} cells")
     execute(store, tasks, options.workers, done)
     clear_line()
 

@@ -1,0 +1,70 @@
+"""Assembly: tasks shared out over processes of this machine, by joblib."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Generator, Sequence
+
+from bench.performing import perform_packed
+from bench.tasks import PackedOutcome, Task
+
+_LOOK_AGAIN_SECONDS = 1.0
+
+
+def outcomes(tasks: Sequence[Task], workers: int) -> Generator[PackedOutcome, None, None]:
+    """What each task found, as soon as it is there, not in order.
+
+    Given up in the middle (an interruption, a halt, an error) no process is left behind.
+    """
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(
+        n_jobs=min(workers, len(tasks)),
+        backend="loky",
+        batch_size=1,
+        pre_dispatch="2*n_jobs",
+        return_as="generator_unordered",
+        # Sessions are plain objects: there are no arrays to map into memory.
+        max_nbytes=None,
+    )
+    parent = os.getpid()
+    found = parallel(delayed(_perform)(task, parent) for task in tasks)
+    is_finished = False
+    try:
+        yield from found
+        is_finished = True
+    finally:
+        if not is_finished:
+            _end_workers()
+
+
+def _perform(task: Task, parent: int) -> PackedOutcome:
+    _belong_to(parent)
+    return perform_packed(task)
+
+
+_belongs_to: set[int] = set()
+
+
+def _belong_to(parent: int) -> None:
+    """Leaves Ctrl-C to the process that started this one, and ends when that one is gone."""
+    if parent in _belongs_to or os.getpid() == parent:
+        return
+    _belongs_to.add(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _end_workers() -> None:
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
