@@ -50,6 +50,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_sessions(commands)
     _add_strategies(commands)
     add_score(commands)
+    add_compare(commands)
+    add_gate(commands)
+    add_init(commands)
     return parser
 
 
