@@ -2,7 +2,8 @@
 
 From a class (or from a preset, an instance whose values are the defaults) and a spec this makes the
 strategy, and from a strategy its canonical spec. Fields of other types than numbers, switches,
-words and lists of them aren't parameters: a spec can't write them.
+words and lists of them aren't parameters: a spec can't write them; nor is one whose metadata says
+`is_parameter=False`, since the spec's target holds it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def parameters_of(base: Any) -> tuple[Parameter, ...]:
             annotations[field.name],
         )
         for field in fields(cls)
-        if field.init and _is_writable(annotations[field.name])
+        if field.init
+        and field.metadata.get("is_parameter", True)
+        and _is_writable(annotations[field.name])
     )
 
 

@@ -2,7 +2,8 @@
 
 A strategy is registered by being there: a module in the package `strategies` that says
 `STRATEGIES = {"name": Class}` (and perhaps `PRESETS = {"name": Class(...)}`), an entry point in the
-group `compaction_bench.strategies`, or somebody's own file, `./mine.py:Name`. No table is edited.
+group `compaction_bench.strategies`, somebody's own file, `./mine.py:Name`, or code elsewhere,
+`exec:COMMAND` and `http:URL`. No table is edited.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from typing import Any
 
 from bench.errors import UsageError
 from bench.foreign.adapter import as_strategy
+from bench.foreign.addresses import Address
+from bench.foreign.commands import Command
 from bench.foreign.functions import MessageFunction, signature_problem
 from bench.parameters import bind, canonical, close_match, parameters_of, prompt_digest
 from bench.specs import Spec, parse_specs
@@ -173,7 +176,9 @@ def _make(
     spec: Spec, known: dict[str, Registered], option: str, prompts: Mapping[str, str]
 ) -> NamedStrategy:
     own = spec.file
-    if own is not None:
+    if spec.foreign is not None:
+        base = _foreign(spec, *spec.foreign, option)
+    elif own is not None:
         base = _from_file(spec, *own, option)
     elif spec.target in known:
         base = known[spec.target].base
@@ -181,7 +186,8 @@ def _make(
         names = ", ".join(known)
         raise UsageError(
             f"{option} {spec}: there is no strategy {spec.target}; "
-            f"{close_match(spec.target, list(known))}known are {names}, or ./file.py:Name"
+            f"{close_match(spec.target, list(known))}known are {names}, or ./file.py:Name, "
+            "exec:COMMAND and http:URL"
         )
 
     def read_prompt(word: str) -> str:
@@ -205,6 +211,13 @@ def check_ready(made: Iterable[NamedStrategy], *, option: str = "--strategy") ->
             check()
         except UsageError as error:
             raise UsageError(f"{option} {one.spec}: {error}") from error
+
+
+def _foreign(spec: Spec, kind: str, text: str, option: str) -> Any:
+    try:
+        return Command(command=text) if kind == "exec" else Address(url=text)
+    except ValueError as error:
+        raise UsageError(f"{option} {spec}: {error}") from error
 
 
 def _prompt_text(word: str, prompts: Mapping[str, str], where: str) -> str:

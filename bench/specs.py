@@ -1,7 +1,8 @@
 """Judgement: the SPEC language, by which people and files name one setting of one strategy.
 
-`head_tail`, `head_tail(preserve_last=6, threshold=0.7)`, `./mine.py:MyStrategy(groups=4)`, and the
-grid `head_tail(preserve_last={4,8,16})`, which is three specs. The canonical form holds what
+`head_tail`, `head_tail(preserve_last=6, threshold=0.7)`, `./mine.py:MyStrategy(groups=4)`,
+`exec:"node compact.js"(calls=every)`, `http:http://127.0.0.1:8000/compact`, and the grid
+`head_tail(preserve_last={4,8,16})`, which is three specs. The canonical form holds what
 differs from the defaults, in the order of the fields, and parses back to itself (contract.md,
 "Words in options"). What the parameters mean is `bench.parameters`.
 """
@@ -20,6 +21,8 @@ from bench.errors import UsageError
 Scalar: TypeAlias = int | float | bool | str | None
 Value: TypeAlias = Scalar | tuple[Scalar, ...]
 
+FOREIGN_KINDS: tuple[str, ...] = ("exec", "http")
+
 _KEYWORDS: dict[str, bool | None] = {"true": True, "false": False, "none": None}
 _WORD_END = set(",(){}[]=\"'")
 _BARE = re.compile(r"[^\W\d][\w./:@%+~;-]*|[./~][\w./:@%+~;-]*")
@@ -28,6 +31,12 @@ _FLOAT = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?", re.ASCI
 _DIGITS_MAX = 100  # Python refuses to read numbers of some thousand digits.
 _NAME = re.compile(r"[^\W\d]\w*")
 _FILE_TARGET = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)", re.DOTALL)
+_FOREIGN_TARGET = re.compile(
+    r"""\s*(?P<kind>exec|https?):\s*
+    (?P<text>"(?:[^"\\]|\\.)*"|'[^']*'|[^"'(]*?)\s*(?P<body>\(|$)""",
+    re.DOTALL | re.VERBOSE,
+)
+_BARE_FOREIGN = re.compile(r"[^\s\"'()]+")
 _REGISTERED_TARGET = re.compile(r"[^\W\d][\w.-]*")
 
 
@@ -35,7 +44,8 @@ _REGISTERED_TARGET = re.compile(r"[^\W\d][\w.-]*")
 class Spec:
     """A strategy and the parameters that were written, in the order in which they were written.
 
-    `target` is a registered name or `path.py:Name`. `str(spec)` parses back to an equal spec.
+    `target` is a registered name, `path.py:Name`, `exec:COMMAND` or `http:URL`. `str(spec)` parses
+    back to an equal spec.
     """
 
     target: str
@@ -50,8 +60,22 @@ class Spec:
     @property
     def file(self) -> tuple[str, str] | None:
         """Path and name of somebody's own strategy; None for a registered one."""
-        match = _FILE_TARGET.fullmatch(self.target)
+        match = None if self.foreign else _FILE_TARGET.fullmatch(self.target)
         return (match["path"], match["name"]) if match else None
+
+    @property
+    def foreign(self) -> tuple[str, str] | None:
+        """The kind, exec or http, and its command or address; None for everything else."""
+        kind, colon, text = self.target.partition(":")
+        if not colon or kind not in FOREIGN_KINDS:
+            return None
+        return kind, str(json.loads(text)) if text.startswith('"') else text
+
+
+def foreign_target(kind: str, text: str) -> str:
+    """The target that names a command or an address, quoted as JSON where it has to be."""
+    is_bare = _BARE_FOREIGN.fullmatch(text) is not None
+    return f"{kind}:{text if is_bare else json.dumps(text, ensure_ascii=False)}"
 
 
 def format_value(value: Value) -> str:
@@ -96,6 +120,15 @@ def parse_spec(text: str, *, option: str = "--strategy") -> Spec:
 def _split_target(text: str, option: str) -> tuple[str, int | None]:
     """The target and the position of its opening bracket, None without one."""
     stripped = text.rstrip()
+    foreign = _FOREIGN_TARGET.match(stripped)
+    if foreign is not None:
+        target = _foreign_target(foreign["kind"], foreign["text"], text, option)
+        return target, foreign.start("body") if foreign["body"] else None
+    if re.match(r"\s*(exec|https?):", stripped):
+        raise UsageError(
+            f"{option} {text!r}: a command that holds quotes or brackets stands in quotes, as in "
+            'exec:"node compact.js"(calls=every)'
+        )
     # A path may hold brackets, so the name behind ".py:" is looked for first.
     match = re.match(r"\s*(.+\.py:[^\W\d]\w*)\s*(\(|$)", stripped, re.DOTALL)
     if match is None:
@@ -109,6 +142,26 @@ def _split_target(text: str, option: str) -> tuple[str, int | None]:
             right = "write NAME, NAME(parameter=value) or ./file.py:Name"
         raise UsageError(f"{option} {text!r}: no strategy is named {target!r}; {right}")
     return target, match.start(2) if match[2] else None
+
+
+def _foreign_target(kind: str, written: str, text: str, option: str) -> str:
+    told = written
+    if written.startswith('"'):
+        try:
+            told = str(json.loads(written, strict=False))
+        except ValueError:
+            raise UsageError(
+                f"{option} {text!r}: double quotes hold JSON text: write a backslash twice, or "
+                "single quotes"
+            ) from None
+    elif written.startswith("'"):
+        told = written[1:-1]
+    if kind == "https" or (kind == "http" and told.startswith("//")):
+        kind, told = "http", f"{kind}:{told}"
+    if not told.strip():
+        right = 'exec:"node compact.js"' if kind == "exec" else "http:http://127.0.0.1:8000/compact"
+        raise UsageError(f"{option} {text!r}: names nothing to ask; write {right}")
+    return foreign_target(kind, told.strip())
 
 
 def _value_of_word(word: str) -> Scalar:
