@@ -1,6 +1,7 @@
 """Edges: the models that answer a strategy's questions, named by MODEL specs.
 
 `offline` and `lossy(p)` are stand-ins: deterministic, without network, seeing only their request.
+The others are asked over the network; what they need is imported when one is made.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = [
     "make_model",
 ]
 
-_KNOWN = "offline, lossy(0.9)"
+_KNOWN = "offline, lossy(0.9), openai:NAME, responses:NAME, anthropic:NAME"
 _REAL_PROVIDERS = ("openai", "responses", "anthropic")
 _LOSSY = re.compile(r"lossy\(\s*(?:p\s*=\s*)?(?P<p>[^()]*?)\s*\)")
 
@@ -47,9 +48,9 @@ def make_model(
                 f"--model {_shown(wanted)}: p must be a number from 0 to 1, as in lossy(0.9)"
             ) from None
     if wanted.partition(":")[0] in _REAL_PROVIDERS and ":" in wanted:
-        raise UsageError(
-            f"--model {_shown(wanted)}: real providers aren't built in yet; built in: {_KNOWN}"
-        )
+        from bench.providers.remote import RemoteModel
+
+        return RemoteModel(wanted, settings, purpose=purpose)
     raise UsageError(f"--model {_shown(wanted)}: unknown model; known: {_KNOWN}")
 
 

@@ -21,7 +21,8 @@ class ModelSettings:
     default folder); with `is_replay_only` nothing but those is used. `timeout_seconds` is for one
     whole answer. A request is sent at most `tries_max` times; waits double from `backoff_seconds`
     on, and none is longer than `wait_seconds_max`. `concurrency` limits the requests under way to
-    one host, over all processes. `purse` pays, None means that nothing is counted.
+    one host, over all processes. `purse` pays, None means that nothing is counted. `windows` are
+    the context windows in tokens that servers tell of their models, by MODEL spec.
     """
 
     base_url: str | None = None
@@ -33,6 +34,7 @@ class ModelSettings:
     wait_seconds_max: float = 120.0
     concurrency: int = 4
     purse: PurseDescription | None = None
+    windows: tuple[tuple[str, int], ...] = ()
 
 
 DEFAULT_SETTINGS = ModelSettings()

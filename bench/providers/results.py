@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
+from bench.events import ToolCall
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallUsage:
@@ -40,12 +42,14 @@ def summed(usages: Iterable[CallUsage]) -> CallUsage:
 class DetailedResult:
     """One answer: its text, the provider's own finish reason and its usage.
 
-    `refusal` is what the model said where it declined to answer. `window_tokens` is the size of
-    the input that the answer itself was made from, where that isn't `usage.input_tokens`.
+    `calls` are the tool calls that it wants made. `refusal` is what the model said where it
+    declined to answer. `window_tokens` is the size of the input that the answer itself was made
+    from, where that isn't `usage.input_tokens`.
     """
 
     text: str
     finish_reason: str
     usage: CallUsage
+    calls: tuple[ToolCall, ...] = ()
     refusal: str = ""
     window_tokens: int | None = None

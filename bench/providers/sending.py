@@ -1,0 +1,183 @@
+"""Edges: one call with all its tries: paid for, sent, read, and what each kind of refusal leads to.
+
+Only what waiting or a smaller answer can mend is sent again. What no request of this run could
+survive halts the run, which can be resumed: an empty account, a refused key, a server that is gone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, NoReturn, TypeVar
+from urllib.parse import urlsplit
+
+from bench.errors import RunHalted
+from bench.models.settings import ModelSettings
+from bench.providers.judging_answers import Refused, judge_answer, judge_failure, smaller_limit
+from bench.providers.native_wire import NativeReply
+from bench.providers.purse import Purse, Reservation
+from bench.providers.reading import Payload
+from bench.providers.results import NOTHING_USED, DetailedResult
+from bench.providers.silent import TruncationWatch
+from bench.providers.slots import slot
+from bench.providers.transport import TransportError, exchange
+from bench.providers.waiting import backoff
+
+Answer = TypeVar("Answer", DetailedResult, NativeReply)
+
+# Tokenizers of models in use count at most about half as much again as o200k_base.
+_INPUT_MARGIN = 1.5
+_INPUT_MARGIN_TOKENS = 200
+# One call that fails for good may be its own fault, this many in a row are the server's.
+_FAILED_CALLS_MAX = 3
+_FAILED_IN_A_ROW: dict[str, int] = defaultdict(int)
+_RETRIED = frozenset({"rate_limit", "timeout", "server"})
+_SHRUNK = frozenset({"output_reservation", "output_limit"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted(Generic[Answer]):
+    """One call. `build` makes its body from an output limit, `read` its answer from the JSON.
+
+    `estimate_tokens` is our own count of the input. `rename` makes `build` use another name of the
+    output limit and tells whether there was one left; None where it has but one.
+    """
+
+    url: str
+    headers: Mapping[str, str]
+    build: Callable[[int], Payload]
+    read: Callable[[object], Answer]
+    estimate_tokens: int
+    output_tokens_max: int
+    output_tokens_min: int = 1
+    is_conversation: bool = False
+    rename: Callable[[], bool] | None = None
+
+    @property
+    def host(self) -> str:
+        """Host and port."""
+        return urlsplit(self.url).netloc
+
+
+@dataclass(slots=True)
+class Tries:
+    """What became of a call so far; dollars are None until some reservation names a price."""
+
+    refusals: list[str] = field(default_factory=list)
+    sent: int = 0
+    usd: float | None = None
+    usd_worst: float | None = None
+    payload: Any = None
+
+    def add(self, usd: float | None, usd_worst: float | None) -> None:
+        """Adds what one try came to."""
+        if usd is not None:
+            self.usd = (self.usd or 0.0) + usd
+        if usd_worst is not None:
+            self.usd_worst = (self.usd_worst or 0.0) + usd_worst
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Sends the calls of one model; `spec` names it to the purse and to people."""
+
+    spec: str
+    settings: ModelSettings
+    purse: Purse
+    watch: TruncationWatch
+
+    def send(self, wanted: Wanted[Answer], key: str, tries: Tries) -> Answer:
+        """The answer; `tries` is filled in whatever becomes of the call.
+
+        Raises ProviderError, and RunHalted when no request could succeed for now.
+        """
+        limit = wanted.output_tokens_max
+        may_shrink, waits = True, 0
+        while True:
+            outcome = self._once(wanted, limit, tries)
+            if not isinstance(outcome, Refused):
+                _FAILED_IN_A_ROW[wanted.host] = 0
+                return outcome
+            tries.refusals.append(outcome.label)
+            kind = outcome.error.kind
+            if kind in _SHRUNK and may_shrink:
+                may_shrink = False
+                shrunk = smaller_limit(outcome, limit, wanted.output_tokens_min)
+                if shrunk is not None:
+                    limit = shrunk
+                    continue
+            if outcome.names_limit and wanted.rename is not None and wanted.rename():
+                continue
+            if kind in _RETRIED and outcome.waiting_helps and waits + 1 < self.settings.tries_max:
+                waits += 1
+                self._wait(outcome, waits, key)
+                continue
+            self._give_up(wanted, outcome, tries)
+
+    def _once(self, wanted: Wanted[Answer], limit: int, tries: Tries) -> Answer | Refused:
+        """One try, settled whatever happens."""
+        body = wanted.build(limit)
+        input_max = round(wanted.estimate_tokens * _INPUT_MARGIN) + _INPUT_MARGIN_TOKENS
+        reservation = self.purse.reserve(self.spec, input_max, max(limit, wanted.output_tokens_min))
+        is_settled = False
+        try:
+            with slot(wanted.host, self.settings.concurrency):
+                tries.sent += 1
+                reply = exchange(
+                    "POST",
+                    wanted.url,
+                    headers=wanted.headers,
+                    body=body,
+                    timeout_seconds=self.settings.timeout_seconds,
+                )
+            answer, usage = judge_answer(reply, wanted, self.watch)
+            is_settled = True
+            _settle(reservation, tries, usage)
+            if not isinstance(answer, Refused):
+                tries.payload = reply.payload
+            elif answer.is_overflow:
+                tries.payload = answer.payload
+            return answer
+        except TransportError as failure:
+            is_settled = True
+            _settle(reservation, tries, None if failure.was_sent else NOTHING_USED)
+            return judge_failure(failure, wanted.host)
+        finally:
+            if not is_settled:
+                # Interrupted in mid-request: nobody knows whether it was billed.
+                _settle(reservation, tries, None)
+
+    def _wait(self, refused: Refused, waits: int, key: str) -> None:
+        """As told, else a little longer each time; never longer than the settings allow."""
+        told = refused.wait_seconds
+        seconds = backoff(waits, self.settings.backoff_seconds, key) if told is None else told
+        time.sleep(min(seconds, self.settings.wait_seconds_max))
+
+    def _give_up(self, wanted: Wanted[Any], refused: Refused, tries: Tries) -> NoReturn:
+        error, host = refused.error, wanted.host
+        if error.kind == "quota":
+            raise RunHalted(f"{host} has no quota left for {self.spec}: {error.text}")
+        if error.kind == "auth":
+            raise RunHalted(f"{host} refused the key for {self.spec}: {error.text}")
+        if error.kind == "rate_limit" and refused.waiting_helps:
+            raise RunHalted(
+                f"{host} still limits the rate of {self.spec} after {tries.sent} tries: "
+                f"{error.text}"
+            )
+        if refused.is_unreachable:
+            raise RunHalted(f"{host} can't be reached any more: {error.text}")
+        if error.kind in _RETRIED and error.kind != "rate_limit":
+            _FAILED_IN_A_ROW[host] += 1
+            if _FAILED_IN_A_ROW[host] >= _FAILED_CALLS_MAX:
+                _FAILED_IN_A_ROW[host] = 0
+                raise RunHalted(
+                    f"{host} failed {_FAILED_CALLS_MAX} calls in a row, the last after "
+                    f"{tries.sent} tries: {error.text}"
+                )
+        raise error
+
+
+def _settle(reservation: Reservation, tries: Tries, usage: Any) -> None:
+    tries.add(reservation.settle(usage), reservation.usd_worst)
