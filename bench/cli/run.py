@@ -19,7 +19,7 @@ from bench.facts_file import facts_beside
 from bench.loading import Loaded
 from bench.models import make_model
 from bench.plan import parse_window
-from bench.registry import make_strategies, make_strategy, prompts_of, registered
+from bench.registry import check_ready, make_strategies, make_strategy, prompts_of, registered
 from bench.results import Results, results_of
 from bench.runner import CellDone, RunOptions, Task, execute, plan_run, tasks_of
 from bench.store import Run
@@ -119,6 +119,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
     known = registered()
     wanted = arguments.strategy or [name for name in DEFAULT_STRATEGIES if name in known]
     made = [one for text in wanted for one in make_strategies(text)]
+    check_ready(made)
     for option, value, least in (
         ("--workers", arguments.workers, 1),
         ("--sample", arguments.sample, 1),
