@@ -49,7 +49,7 @@ class SessionReaders:
         """The answers for one cell. Raises RunHalted when no reader could go on."""
         if not self._options.kinds:
             return CellReading()
-        reader = reader_of(self._options, cell.model)
+        reader = self._options.reader_of(cell.model)
         model = make_model(reader, self._settings, purpose="reader")
         controls = self._controls.get((reader, cell.seed))
         if controls is None:
@@ -88,12 +88,6 @@ class SessionReaders:
         return SimulatedProvider(
             model, cell.window, tools=self._session.tools, seed=cell.seed, ignore_window=True
         )
-
-
-def reader_of(options: ProbeOptions, model: str) -> str:
-    """The MODEL that reads for cells of `model`."""
-    is_stand_in = options.reader is None and make_model(model).is_stand_in
-    return options.reader_of(model, is_stand_in=is_stand_in)
 
 
 def controls_among(

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bench.observations import Retries
+from bench.probing_options import DEFAULT_PROBES, ProbeOptions, probes_of
 from bench.store import Run, StoredCell
 from bench.verdict import Verdict, verdict
 from bench.verdict_table import clusters_of, table
@@ -24,6 +25,18 @@ _UNSCORED: tuple[str, ...] = (
     "recoverable",
     "retention_after_recorded",
     "recovered",
+    "retention_recovered",
+    "recovered_found",
+    "attention_loss",
+    "inferred",
+    "guessed",
+    "next_action",
+    "next_action_names",
+    "next_action_noise",
+    "judged",
+    "questions",
+    "next_actions",
+    "judgements",
     "stale",
     "invented",
     "tokens_saved",
@@ -61,7 +74,9 @@ class Results:
         }
 
 
-def cell_row(stored: StoredCell, cluster: str | None) -> dict[str, Any]:
+def cell_row(
+    stored: StoredCell, cluster: str | None, probes: ProbeOptions = DEFAULT_PROBES
+) -> dict[str, Any]:
     """A cell as one flat row; what isn't known is None, and `reason` says why.
 
     `cluster` names the group of sessions that aren't independent of this one, None when unknown.
@@ -83,6 +98,9 @@ def cell_row(stored: StoredCell, cluster: str | None) -> dict[str, Any]:
         "retention_reason": scores.get("retention_reason") or "",
     }
     row |= {name: scores.get(name) for name in _UNSCORED}
+    is_read = row["questions"] is not None
+    row["reader"] = probes.reader_of(cell.model) if is_read else None
+    row["recovered_reason"] = scores.get("recovered_reason") or ""
     row["compactions"] = scores.get("compactions", 0)
     row["retries"] = asdict(stored.retries or Retries())
     row["requests_served"] = scores.get("requests_served", 0)
@@ -97,7 +115,10 @@ def cell_row(stored: StoredCell, cluster: str | None) -> dict[str, Any]:
 def results_of(run: Run) -> Results:
     """Everything that a finished (or interrupted) run has to say."""
     cluster_of = {session.id: session.cluster for session in run.sessions()}
-    cells = tuple(cell_row(stored, cluster_of.get(stored.cell.session)) for stored in run.cells())
+    probes = probes_of(run.information())
+    cells = tuple(
+        cell_row(stored, cluster_of.get(stored.cell.session), probes) for stored in run.cells()
+    )
     clusters = clusters_of(cells)
     found = verdict(cells, canaries=run.canaries(), clusters=clusters)
     groups = {clusters.get(row["session"], row["session"]) for row in cells}

@@ -15,6 +15,7 @@ from itertools import combinations
 from bench.plan import CONTROLS
 from bench.statistics import Comparison, compare_paired, holm
 from bench.verdict_controls import CanaryResult, controls_line, controls_out_of_line
+from bench.verdict_recovered import recovered_warnings
 from bench.verdict_table import CellRow, mean, number, window_asked
 from bench.verdict_words import (
     basis_line,
@@ -108,7 +109,7 @@ def verdict(
     results = list(canaries)
     problems = controls_out_of_line(cells, results)
     missing = missing_cells(cells)
-    warnings = tuple(_warnings(cells, missing))
+    warnings = (*_warnings(cells, missing), *recovered_warnings(cells))
     lines = {
         "controls": controls_line(cells, results, problems),
         "fired": fired_line(cells, strategies),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from bench.plan import CONTROLS
+from bench.verdict_recovered import recovered_clause, recovered_problems
 from bench.verdict_table import CellRow, mean, number
 from bench.verdict_words import percent, plain
 
@@ -59,7 +60,7 @@ def controls_out_of_line(cells: Sequence[CellRow], canaries: Iterable[CanaryResu
                 f"{one.control} showed {one.found} of {one.planted} planted canaries of session "
                 f"{plain(one.session)} where it must show {expected}"
             )
-    return problems
+    return problems + recovered_problems(cells)
 
 
 def controls_line(
@@ -81,6 +82,8 @@ def controls_line(
     if planted:
         found = {c: sum(one.found for one in canaries if one.control == c) for c in CONTROLS}
         said += f"; of {planted} planted canaries they showed {found[_CEILING]} and {found[_FLOOR]}"
+    if answered := recovered_clause(cells):
+        said += f"; {answered}"
     return f"Controls in line: {said}."
 
 

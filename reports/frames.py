@@ -40,6 +40,18 @@ CELLS: dict[str, str] = {
     "retention_after_recorded": "float64",
     "tokens_recovery": "float64",
     "recovered": "float64",
+    "retention_recovered": "float64",
+    "recovered_found": "float64",
+    "attention_loss": "float64",
+    "inferred": "float64",
+    "guessed": "float64",
+    "next_action": "float64",
+    "next_action_names": "float64",
+    "next_action_noise": "float64",
+    "judged": "float64",
+    "questions": "float64",
+    "next_actions": "float64",
+    "judgements": "float64",
     "stale": "float64",
     "invented": "float64",
     "tokens_saved": "float64",  # share of the baseline
@@ -107,6 +119,10 @@ FACTS: dict[str, str] = {
     "summary_line": "object",
     "needed_at_seq": "float64",
     "must_keep": "bool",
+    "question": "object",  # what a reader was asked about it; "" where none was
+    "answer": "object",  # the option that it chose
+    "grade": "object",  # right, stale, contradicted, wrong, abstained, unclear, unserved
+    "quadrant": "object",  # recovered, attention_loss, inferred, destroyed
 }
 
 SURVIVAL: dict[str, str] = {
@@ -122,6 +138,8 @@ SURVIVAL: dict[str, str] = {
 OUTCOMES: tuple[str, ...] = (
     "recovered",
     "present",
+    "attention_loss",  # present, and a reader didn't find it
+    "inferred",  # not present, and a reader answered it all the same
     "stale",
     "contradicted",
     "lost_re_readable",
@@ -129,7 +147,7 @@ OUTCOMES: tuple[str, ...] = (
     "unserved",  # the replay had stopped before the request that needed it
     "unreadable",  # it could only stand in opaque native state
 )
-KEPT_OUTCOMES: tuple[str, ...] = ("recovered", "present")
+KEPT_OUTCOMES: tuple[str, ...] = ("recovered", "present", "attention_loss")
 RETRY_KINDS: tuple[str, ...] = ("overflow", "repair", "replan", "transport", "suppressed")
 
 

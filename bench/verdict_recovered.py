@@ -1,0 +1,81 @@
+"""Judgement: whether the controls of layer *recovered* are in line: a reader that can't answer from
+the whole history, or that answers from nothing, tells nothing about a strategy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.plan import CONTROLS
+from bench.verdict_table import CellRow, mean, number, session_means
+from bench.verdict_words import percent, plain
+
+# No reader finds everything again, and a forced choice can be guessed: wider than for containment.
+CEILING_MIN = 0.8
+FLOOR_MAX = 0.2
+_CEILING, _FLOOR = CONTROLS
+
+
+def recovered_problems(cells: Sequence[CellRow]) -> list[str]:
+    """What is wrong with the controls of the layer, a clause for each model; none where no
+    retention stands on it.
+    """
+    problems: list[str] = []
+    for model in _models(cells):
+        own = [cell for cell in cells if str(cell["model"]) == model]
+        if any(cell.get("retention_layer") == "recovered" for cell in own):
+            problems += _problems_of(own, model)
+    return problems
+
+
+def recovered_warnings(cells: Sequence[CellRow]) -> list[str]:
+    """The same where the layer is only reported beside others, so that no verdict stands on it."""
+    found: list[str] = []
+    for model in _models(cells):
+        own = [cell for cell in cells if str(cell["model"]) == model]
+        if not any(cell.get("retention_layer") == "recovered" for cell in own) and any(
+            number(cell, "recovered") is not None for cell in own
+        ):
+            found += [
+                f"the layer recovered tells nothing: {one}" for one in _problems_of(own, model)
+            ]
+    return found
+
+
+def recovered_clause(cells: Sequence[CellRow]) -> str:
+    """What the reader made of the controls, as a clause; empty where none was asked."""
+    ceiling, floor = (_kept(cells, control) for control in CONTROLS)
+    if ceiling is None or floor is None:
+        return ""
+    return (
+        f"a reader answered {percent(ceiling)} of the questions from the full history and "
+        f"{percent(floor)} from a bare request"
+    )
+
+
+def _problems_of(cells: Sequence[CellRow], model: str) -> list[str]:
+    ceiling, floor = (_kept(cells, control) for control in CONTROLS)
+    who = f"the reader of {plain(model)}"
+    if ceiling is None or floor is None:
+        return [f"{who} couldn't be asked about the controls"]
+    problems: list[str] = []
+    if ceiling < CEILING_MIN:
+        problems.append(
+            f"{who} answered only {percent(ceiling)} of the questions from the full history "
+            f"({_CEILING}), where at least {percent(CEILING_MIN)} must be right"
+        )
+    if floor > FLOOR_MAX:
+        problems.append(
+            f"{who} answered {percent(floor)} of the questions from a bare request ({_FLOOR}), "
+            f"where at most {percent(FLOOR_MAX)} can be right"
+        )
+    return problems
+
+
+def _kept(cells: Sequence[CellRow], control: str) -> float | None:
+    own = [cell for cell in cells if cell["strategy"] == control]
+    return mean(session_means(own, lambda cell: number(cell, "recovered")).values())
+
+
+def _models(cells: Sequence[CellRow]) -> list[str]:
+    return list(dict.fromkeys(str(cell["model"]) for cell in cells))
