@@ -18,7 +18,7 @@ from bench.models import make_model
 from bench.observations import Replay
 from bench.projection import Item, Kept, Native, Projection, Written
 from bench.providers.simulated import SimulatedProvider
-from bench.registry import make_strategy
+from bench.registry import check_ready, make_strategy
 from bench.replay import replay
 from bench.scoring_recoverable import has_references
 from bench.strategy import Declined, strategy_for
@@ -27,10 +27,13 @@ from bench.tokens import count
 from bench.wire.formats import FORMATS, Request
 from bench.wire.rendering import render
 
+_INFERRED = " (inferred by comparing messages)"
+
 
 def compact(arguments: argparse.Namespace) -> int:
     """Replays one session and prints the projection of its last recorded request."""
     named = make_strategy(arguments.strategy)
+    check_ready((named,))
     model = make_model(arguments.model)
     session = _one_session(arguments)
     try:
@@ -54,12 +57,15 @@ def compact(arguments: argparse.Namespace) -> int:
     document["tokens"]["history"] = whole
     document["tokens"]["final"] = provider.measure(projection)
     document["tokens"]["recovery"] = _recovery_tokens(session, seen)
+    is_inferred = getattr(strategy, "is_inferred", False)
     if arguments.json:
+        if is_inferred:
+            document["provenance"] = [{**one, "inferred": True} for one in request.provenance]
         print_json(document)
     elif arguments.diff:
-        _print_diff(projection)
+        _print_diff(projection, is_inferred=is_inferred)
     else:
-        _print_summary(document, projection)
+        _print_summary(document, projection, is_inferred=is_inferred)
     return EXIT_FINE
 
 
@@ -151,7 +157,7 @@ def _document(
     }
 
 
-def _print_summary(document: dict[str, Any], projection: Projection) -> None:
+def _print_summary(document: dict[str, Any], projection: Projection, *, is_inferred: bool) -> None:
     tokens = document["tokens"]
     print(
         f"{document['strategy']} on {harmless(document['session'])}, window {document['window']:,}"
@@ -170,7 +176,7 @@ def _print_summary(document: dict[str, Any], projection: Projection) -> None:
             f"{one['covered_messages']} messages covered"
             + (f" ({harmless(one['reason'], 120)})" if one["reason"] else "")
         )
-    print("shown to the model:")
+    print(f"shown to the model{_INFERRED if is_inferred else ''}:")
     for item in projection.items:
         first, last = item.seqs
         place = f"{first}" if first == last else f"{first}-{last}"
@@ -189,8 +195,10 @@ def _about(item: Item) -> str:
     return f"{count(item.message.text):>6,} tokens  {text} {harmless(calls, 40)}".rstrip()
 
 
-def _print_diff(projection: Projection) -> None:
+def _print_diff(projection: Projection, *, is_inferred: bool) -> None:
     """One line for every event of the history: shown as it is, shortened, or gone."""
+    if is_inferred:
+        print(f"what became of every event{_INFERRED}:")
     shown = {
         item.event.seq: item for item in projection.items if not isinstance(item, Written | Native)
     }
