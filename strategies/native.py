@@ -23,14 +23,15 @@ class NativeCompaction:
     """Let the provider compact the conversation into state that nobody but the provider can read.
 
     The state is bound to the route that made it (provider, endpoint and model) and used only there.
-    The `form` is auto (the provider's usual one), compact or inline (OpenAI: an endpoint of its
-    own, or within a request), on_demand or threshold (Anthropic), or clear_tool_uses (Anthropic's
-    context editing: old tool results give way to a line, nothing is opaque).
+    The `form` auto is the provider's usual one, else one that it offers, as listed below.
     It fires above the fraction `threshold` of the window, tool definitions counted.
     The newest `preserve_last` groups of messages stay verbatim behind the state.
     With clear_tool_uses the newest `keep_tool_uses` results stay whole.
     With clear_tool_uses nothing is cleared unless it frees `clear_at_least` tokens.
 
+    Forms: OpenAI compact (an endpoint of its own) and inline (within a request); Anthropic
+    on_demand, threshold, and clear_tool_uses (context editing: old tool results give way to a line,
+    nothing is opaque and nobody is asked); the simulated provider on_demand and compact.
     Source: OpenAI, /responses/compact and context_management; Anthropic, compact_20260112,
     on-demand compaction and clear_tool_uses_20250919.
     """

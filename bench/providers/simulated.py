@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bench.events import Message, ToolDefinition
 from bench.history import History
-from bench.models import Completion, Model
+from bench.models import Model
 from bench.projection import Native, Projection
 from bench.provider import Compacted, ProviderError
 from bench.providers.simulated_native import NativeCompaction
@@ -211,21 +212,23 @@ class SimulatedProvider:
 
         Raises ProviderError("input_overflow") above the window, as `send` does.
         """
-        respond = getattr(self._model, "respond", None)
-        if respond is None:
-            raise ProviderError(
-                "invalid_request", f"the model {self._model.name} answers no questions"
-            )
         sent = self.measure(projection) + sum(message_tokens(m, self._costs) for m in messages)
         if sent > self._window and not self._ignore_window:
             raise overflow_error(sent, self._window)
-        completion: Completion = respond(
-            [*self._readable_messages(projection), *messages],
-            tools=self._tools,
-            output_tokens_max=output_tokens_max,
-            seed=self._seed if seed is None else seed,
-            calls_wanted=calls_wanted,
-        )
+        options: dict[str, Any] = {
+            "output_tokens_max": output_tokens_max,
+            "seed": self._seed if seed is None else seed,
+            "calls_wanted": calls_wanted,
+        }
+        completion = self._native.answer_by_vendor(projection, messages, sent, options)
+        if completion is None:
+            respond = getattr(self._model, "respond", None)
+            if respond is None:
+                raise ProviderError(
+                    "invalid_request", f"the model {self._model.name} answers no questions"
+                )
+            shown = [*self._readable_messages(projection), *messages]
+            completion = respond(shown, tools=self._tools, **options)
         usage = completion.usage or Usage(sent, count(completion.text), None)
         return Reply(completion.text, completion.finish_reason, usage, completion.calls)
 

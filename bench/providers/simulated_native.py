@@ -9,33 +9,32 @@ answers travels verbatim. Either state means something on its own route only (F7
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench.events import Message, ToolDefinition
-from bench.models import Model
+from bench.models import Completion, Model
 from bench.projection import Item, Kept, Native, Projection, Shortened, Written
 from bench.provider import Compacted, ProviderError
 from bench.providers.sealing import BrokenSeal, seal, unseal
+from bench.providers.vendor_native import (
+    STATE_TOKENS_MAX,
+    VendorModel,
+    compact_by_vendor,
+    is_vendor_model,
+    request_of,
+)
 from bench.strategy import Usage
 from bench.tokens import count
-from bench.wire.formats import FORMATS, Request
-from bench.wire.native_states import FORMATS_OF_FORMS, checked_state, read_state
+from bench.wire.native_states import read_state
 from bench.wire.rendering import messages_of, render
 
-if TYPE_CHECKING:
-    from bench.providers.native_wire import NativeModel, NativeReply
-    from bench.providers.results import CallUsage
-
 OWN_FORMS: tuple[str, ...] = ("on_demand", "compact")
-STATE_TOKENS_MAX = 4_096
 _STATE_WINDOW_SHARE = 8
 _STATE_TOKENS_MIN = 100
 _OPENED_LINE = "[Summary of earlier conversation]"
 _RETAINED_LINE = "What the user said, verbatim:"
-# Base64 of encrypted text: 4 letters for 3 bytes, and about 4 bytes a token.
-_SEALED_LETTERS_PER_TOKEN = 5
 
 INSTRUCTIONS = Message(
     "user",
@@ -103,12 +102,25 @@ class NativeCompaction:
         self.check(projection)
         return replace(projection, head=tuple(self._opened_item(item) for item in projection.head))
 
-    def holds_vendor_state(self, projection: Projection) -> bool:
-        """Whether only the provider behind a real model can read what this shows."""
-        return any(
-            isinstance(item, Native) and read_state(item.state) is not None
-            for item in projection.head
-        )
+    def answer_by_vendor(
+        self,
+        projection: Projection,
+        messages: Sequence[Message],
+        sent_tokens: int,
+        options: Mapping[str, Any],
+    ) -> Completion | None:
+        """The answer to a question that only the provider of a real model can give, since the
+        projection holds its state; None where there is no such state. Raises ProviderError.
+        """
+        states = [item.state for item in projection.head if isinstance(item, Native)]
+        if not any(read_state(state) is not None for state in states):
+            return None
+        self.check(projection)
+        if not is_vendor_model(self._model):
+            raise ProviderError("invalid_request", "only the provider that made the state reads it")
+        request = request_of(self._model, projection, self._tools, messages)
+        result = self._model.answer(request, estimate_tokens=sent_tokens, **options)
+        return Completion(result.text, result.finish_reason, None, result.calls)
 
     def compact(self, projection: Projection, form: str, input_tokens: int) -> Compacted:
         """The state for all that `projection` shows, a request of `input_tokens`.
@@ -116,9 +128,8 @@ class NativeCompaction:
         Raises ProviderError where there is no such form, the request doesn't fit, or nothing came.
         """
         self.check(projection)
-        compact = getattr(self._model, "native_compact", None)
-        if compact is not None:
-            return self._by_vendor(projection, form, self._model)  # type: ignore[arg-type]
+        if is_vendor_model(self._model):
+            return self._by_vendor(self._model, projection, form)
         if not self._model.is_stand_in:
             raise ProviderError(
                 "invalid_request",
@@ -159,26 +170,9 @@ class NativeCompaction:
         # Where the window means nothing (the ceiling), there is always room.
         return min(wanted, self._window - sent) if sent < self._window else wanted
 
-    def _by_vendor(self, projection: Projection, form: str, model: NativeModel) -> Compacted:
-        wire_form = "" if form == "auto" else _wire_form(form)
-        reply = model.native_compact(
-            self.request(projection), form=wire_form, output_tokens_max=STATE_TOKENS_MAX
-        )
-        try:
-            state = checked_state(str(reply.state.get("form")), reply.state.get("items") or ())
-            text = state.to_text()
-        except ValueError as error:
-            raise ProviderError("server", f"no compaction came: {error}", status=502) from error
-        tokens = reply.usage.output_tokens
-        if tokens is None:
-            tokens = _guessed_tokens(state.items)
-        native = Native(self._route, text, *_seqs(projection), max(1, tokens))
-        return Compacted(native, _usage_of(reply, native.tokens))
-
-    def request(self, projection: Projection) -> Request:
-        """The projection in the format of the real model that is asked."""
-        name = self._model.name.partition(":")[0]
-        return FORMATS[name](render(projection), self._tools)
+    def _by_vendor(self, model: VendorModel, projection: Projection, form: str) -> Compacted:
+        text, tokens, usage = compact_by_vendor(model, projection, self._tools, form)
+        return Compacted(Native(self._route, text, *_seqs(projection), tokens), usage)
 
     def _sealed(self, own: OwnState) -> str:
         document = {"summary": own.summary, "retained": own.retained}
@@ -240,26 +234,3 @@ def _seqs(projection: Projection) -> tuple[int, int]:
     if not seqs:
         return 1, max(1, projection.stop)
     return min(first for first, _ in seqs), max(last for _, last in seqs)
-
-
-def _wire_form(form: str) -> str:
-    """The full name of a form; an unknown one is passed on for the model to refuse."""
-    return next((name for name in FORMATS_OF_FORMS if name.partition("_")[2] == form), form)
-
-
-def _guessed_tokens(items: Sequence[dict[str, Any]]) -> int:
-    """The size of a state where the provider told none."""
-    total = 0
-    for item in items:
-        sealed = item.get("encrypted_content")
-        if isinstance(sealed, str):
-            total += len(sealed) // _SEALED_LETTERS_PER_TOKEN
-        else:
-            total += count(json.dumps(item.get("content"), ensure_ascii=False))
-    return total
-
-
-def _usage_of(reply: NativeReply, tokens: int) -> Usage:
-    used: CallUsage = reply.usage
-    output = tokens if used.output_tokens is None else used.output_tokens
-    return Usage(used.input_tokens or 0, output, used.cached_tokens)
