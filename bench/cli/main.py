@@ -14,6 +14,7 @@ from typing import NoReturn, TypeAlias
 
 from bench.cli.score import add_score
 from bench.cli.gate_options import add_compare, add_gate, add_init
+from bench.cli.probe_options import add_probe_options
 from bench.errors import UsageError
 
 EXIT_FINE = 0
@@ -86,6 +87,7 @@ def _add_run(commands: Commands) -> None:
         help="who writes summaries: offline (default), lossy(P); repeatable",
     )
     run.add_argument("--seed", type=int, action="append", metavar="N", help="default 0; repeatable")
+    add_probe_options(run)
     run.add_argument(
         "--cuts",
         metavar="N|recorded",

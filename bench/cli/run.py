@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.cli.main import EXIT_INTERRUPTED, EXIT_NO_VERDICT
 from bench.cli.output import harmless, note, print_json
+from bench.cli.probe_options import PROBE_KEYS, probe_options_of
 from bench.cli.progress import clear_line, progress_line
 from bench.cli.wanted import cuts_of, load_wanted
 from bench.corpus import DATASET_PREFIX
@@ -19,6 +20,7 @@ from bench.facts_file import facts_beside
 from bench.loading import Loaded
 from bench.models import make_model
 from bench.plan import parse_window
+from bench.probing_options import probes_to_json
 from bench.registry import check_ready, make_strategies, make_strategy, prompts_of, registered
 from bench.results import Results, results_of
 from bench.runner import CellDone, RunOptions, Task, execute, plan_run, tasks_of
@@ -41,6 +43,7 @@ _CONFIG_KEYS = (
     "sample",
     "min_tokens",
     "sample_seed",
+    *PROBE_KEYS,
 )
 
 
@@ -134,6 +137,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
         cuts=cuts_of(arguments.cuts),
         workers=arguments.workers or 1,
         prompts=prompts_of(made),
+        probes=probe_options_of(arguments),
     )
 
 
@@ -153,7 +157,7 @@ def _fill_from_config(arguments: argparse.Namespace) -> None:
                 f"{', '.join(_CONFIG_KEYS)}"
             )
         if not getattr(arguments, name):
-            is_list = name in ("sessions", "strategy", "window", "model", "seed")
+            is_list = name in ("sessions", "strategy", "window", "model", "seed", "probe")
             setattr(arguments, name, value if isinstance(value, list) or not is_list else [value])
 
 
@@ -224,6 +228,7 @@ def _open(folder: Path, arguments: argparse.Namespace, options: RunOptions) -> R
             "seeds": list(options.seeds),
             "cuts": options.cuts,
             "prompts": dict(options.prompts),
+            "probes": probes_to_json(options.probes),
             "command": _command(arguments),
         },
     )
@@ -232,10 +237,19 @@ def _open(folder: Path, arguments: argparse.Namespace, options: RunOptions) -> R
 def _command(arguments: argparse.Namespace) -> str:
     """The command that repeats this run, folders as they were given."""
     words = ["compaction-bench", "run", *arguments.sessions]
-    for option in ("strategy", "window", "model", "seed"):
+    for option in ("strategy", "window", "model", "seed", "probe"):
         for value in getattr(arguments, option) or []:
             words += [f"--{option}", f'"{value}"' if "(" in str(value) else str(value)]
-    for option in ("cuts", "format", "sample", "min_tokens", "sample_seed"):
+    for option in (
+        "reader",
+        "judge",
+        "calibration",
+        "cuts",
+        "format",
+        "sample",
+        "min_tokens",
+        "sample_seed",
+    ):
         value = getattr(arguments, option)
         if value is not None:
             words += [f"--{option.replace('_', '-')}", str(value)]
