@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 import tomllib
 from collections.abc import Sequence
@@ -239,7 +240,7 @@ def _command(arguments: argparse.Namespace) -> str:
     words = ["compaction-bench", "run", *arguments.sessions]
     for option in ("strategy", "window", "model", "seed", "probe"):
         for value in getattr(arguments, option) or []:
-            words += [f"--{option}", f'"{value}"' if "(" in str(value) else str(value)]
+            words += [f"--{option}", shlex.quote(str(value))]
     for option in (
         "reader",
         "judge",
