@@ -15,6 +15,7 @@ from bench.events import Session
 from bench.facts import Fact
 from bench.performing import pack, perform, perform_in_parts
 from bench.plan import Plan, PlannedSession, make_plan
+from bench.probing_options import is_stand_in
 from bench.store import Run
 from bench.survey import survey
 from bench.tasks import CellDone, PackedCell, PackedOutcome, PackedSession, RunOptions, Task
@@ -121,10 +122,10 @@ def split(tasks: Sequence[Task], workers: int) -> list[Task]:
     """The same cells in at least twice as many tasks as workers, as far as there are cells.
 
     Every task of a session finds its facts and replays its controls anew, so no session is split
-    without need.
+    without need, and none whose controls a real model reads: they would be paid for twice.
     """
     wanted = workers * _TASKS_A_WORKER
-    if not tasks or len(tasks) >= wanted:
+    if not tasks or len(tasks) >= wanted or _has_real_reader(tasks[0].options):
         return list(tasks)
     pieces = -(-wanted // len(tasks))
     found: list[Task] = []
@@ -133,6 +134,13 @@ def split(tasks: Sequence[Task], workers: int) -> list[Task]:
         starts = range(0, len(task.cells), size)
         found += [replace(task, cells=task.cells[start : start + size]) for start in starts]
     return found
+
+
+def _has_real_reader(options: RunOptions) -> bool:
+    probes = options.probes
+    return bool(probes.kinds) and not all(
+        is_stand_in(probes.reader_of(model)) for model in options.models
+    )
 
 
 def longest_first(tasks: Sequence[Task]) -> list[Task]:
