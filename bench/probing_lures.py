@@ -74,10 +74,11 @@ class Lures:
 
     def _entities(self, kind: str, before_seq: int, right: set[Needle]) -> list[str]:
         found = self._by_kind.get(kind, {})
+        keys = [needle.key.lower() for needle in right]
         return [
             text
             for needle, (text, seq) in found.items()
-            if seq < before_seq and needle not in right and not _overlaps(needle, right)
+            if seq < before_seq and not _overlaps(needle.key.lower(), keys)
         ]
 
     def _other_values(self, fact: Fact, right: set[Needle], wanted: int) -> list[str]:
@@ -97,10 +98,9 @@ class Lures:
         return list(dict.fromkeys(values))[:wanted]
 
 
-def _overlaps(needle: Needle, right: Iterable[Needle]) -> bool:
-    """Whether one is a part of the other: both would be right."""
-    key = needle.key.lower()
-    return any(key in one.key.lower() or one.key.lower() in key for one in right)
+def _overlaps(key: str, right: Iterable[str]) -> bool:
+    """Whether one is the other or a part of it: both would be right."""
+    return any(key in one or one in key for one in right)
 
 
 def _most_alike(value: str, others: Sequence[str], wanted: int) -> list[str]:

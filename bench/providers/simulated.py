@@ -114,6 +114,7 @@ class SimulatedProvider:
         self._leading_tokens = costs.per_message + count(LEADING_LINE)
         self._continue_tokens = costs.per_message + count(CONTINUE_LINE)
         self._last_accepted: Projection | None = None
+        self._last_read: tuple[Projection, Sequence[Message]] | None = None
 
     @property
     def route(self) -> str:
@@ -237,7 +238,10 @@ class SimulatedProvider:
 
         Raises ProviderError for state that it can't read.
         """
-        return messages_of(render(self._native.readable(projection)))
+        if self._last_read is None or self._last_read[0] is not projection:
+            messages = messages_of(render(self._native.readable(projection)))
+            self._last_read = (projection, messages)
+        return self._last_read[1]
 
     def native(self, projection: Projection, *, form: str = "auto") -> Compacted:
         """Compaction by the provider itself; see `bench.providers.simulated_native`.

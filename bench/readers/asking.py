@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from itertools import groupby
 
 from bench.events import Message
 from bench.history import History
@@ -35,12 +36,17 @@ def ask_questions(
     """The answers to all questions whose request was served, from what it showed."""
     answers: list[AnswerObservation] = []
     requests = {request.at_seq: request for request in seen.requests if request.is_served}
-    for question in questions:
-        request = requests.get(question.at_seq)
+    # Questions about one request follow each other, so that it is made once.
+    for at_seq, members in groupby(sorted(questions, key=_place), key=_place):
+        request = requests.get(at_seq)
         if request is not None:
             projection = seen.projection(request.index, history)
-            answers.append(_ask(provider, projection, question, request.index, PROJECTION))
+            answers += [_ask(provider, projection, q, request.index, PROJECTION) for q in members]
     return tuple(answers)
+
+
+def _place(question: ClosedQuestion) -> int:
+    return question.at_seq
 
 
 def ask_oracle(

@@ -9,12 +9,14 @@ doesn't say. A stand-in: it shows the mechanics of reading, not what a language 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from bench.events import Message
 from bench.matching import contains, normalise
 from bench.probing_form import ABSTENTION, WrittenQuestion
 from bench.readers.retrieval import Passage, content_terms, retrieve, terms
 from bench.scoring_facts import PLAIN_TEXT, needle_of
+from bench.session_index import Needle
 from bench.visible_text import visible_text
 
 PASSAGES_READ = 10
@@ -35,7 +37,7 @@ CORRECTING_TERMS = frozenset(
 def read_answer(messages: Sequence[Message], question: WrittenQuestion) -> int:
     """The position of the option that the messages speak for."""
     wanted = content_terms(question.text)
-    texts = [visible_text(message) for message in messages]
+    texts = [_visible(message) for message in messages]
     passages = retrieve(texts, wanted, PASSAGES_READ)
     found: list[tuple[Passage, int]] = []
     for passage in passages:
@@ -72,7 +74,7 @@ def _abstention(options: Sequence[str]) -> int:
 
 def _option_in(passage: str, options: Sequence[str]) -> int | None:
     """The option that a passage holds, the longest of several; None when it holds none."""
-    text = normalise(passage)
+    text = _normalised(passage)
     held = [
         (len(option), position)
         for position, option in enumerate(options)
@@ -82,9 +84,28 @@ def _option_in(passage: str, options: Sequence[str]) -> int | None:
 
 
 def _holds(text: str, option: str) -> bool:
-    needle = needle_of(option)
+    needle, parts = _parts_of(option)
     if contains(text, needle.key, needle.kind):
         return True
-    parts = content_terms(option)
     is_phrase = needle.kind == PLAIN_TEXT and len(parts) >= _PHRASE_TERMS_MIN
     return is_phrase and set(terms(text)).issuperset(parts)
+
+
+# Consecutive questions see nearly the same request and have options in common.
+@lru_cache(maxsize=8_192)
+def _normalised(passage: str) -> str:
+    return normalise(passage)
+
+
+@lru_cache(maxsize=1_024)
+def _parts_of(option: str) -> tuple[Needle, tuple[str, ...]]:
+    return needle_of(option), tuple(content_terms(option))
+
+
+def _visible(message: Message) -> str:
+    return _visible_calls(message) if message.calls else message.text
+
+
+@lru_cache(maxsize=4_096)
+def _visible_calls(message: Message) -> str:
+    return visible_text(message)
