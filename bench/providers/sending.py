@@ -22,7 +22,7 @@ from bench.providers.reading import Payload
 from bench.providers.results import NOTHING_USED, DetailedResult
 from bench.providers.silent import TruncationWatch
 from bench.providers.slots import slot
-from bench.providers.transport import TransportError, exchange
+from bench.providers.transport import RawReply, TransportError, exchange
 from bench.providers.waiting import backoff
 
 Answer = TypeVar("Answer", DetailedResult, NativeReply)
@@ -32,7 +32,6 @@ _INPUT_MARGIN = 1.5
 _INPUT_MARGIN_TOKENS = 200
 # One call that fails for good may be its own fault, this many in a row are the server's.
 _FAILED_CALLS_MAX = 3
-_FAILED_IN_A_ROW: dict[str, int] = defaultdict(int)
 _RETRIED = frozenset({"rate_limit", "timeout", "server"})
 _SHRUNK = frozenset({"output_reservation", "output_limit"})
 
@@ -79,6 +78,33 @@ class Tries:
             self.usd_worst = (self.usd_worst or 0.0) + usd_worst
 
 
+def _over_http(wanted: Wanted[Any], body: Payload, settings: ModelSettings) -> RawReply:
+    with slot(wanted.host, settings.concurrency):
+        return exchange(
+            "POST",
+            wanted.url,
+            headers=wanted.headers,
+            body=body,
+            timeout_seconds=settings.timeout_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How requests get to a server and back, and how time passes: HTTP, or an imitation of it.
+
+    `exchange` raises TransportError; `failed_in_a_row` counts, by host, calls that failed for good.
+    """
+
+    exchange: Callable[[Wanted[Any], Payload, ModelSettings], RawReply] = _over_http
+    sleep: Callable[[float], None] = time.sleep
+    failed_in_a_row: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+
+# All models of a process share it, since the server is the same one.
+HTTP_LINE = Line()
+
+
 @dataclass(frozen=True, slots=True)
 class Sender:
     """Sends the calls of one model; `spec` names it to the purse and to people."""
@@ -87,6 +113,7 @@ class Sender:
     settings: ModelSettings
     purse: Purse
     watch: TruncationWatch
+    line: Line = HTTP_LINE
 
     def send(self, wanted: Wanted[Answer], key: str, tries: Tries) -> Answer:
         """The answer; `tries` is filled in whatever becomes of the call.
@@ -98,7 +125,7 @@ class Sender:
         while True:
             outcome = self._once(wanted, limit, tries)
             if not isinstance(outcome, Refused):
-                _FAILED_IN_A_ROW[wanted.host] = 0
+                self.line.failed_in_a_row[wanted.host] = 0
                 return outcome
             tries.refusals.append(outcome.label)
             kind = outcome.error.kind
@@ -123,15 +150,8 @@ class Sender:
         reservation = self.purse.reserve(self.spec, input_max, max(limit, wanted.output_tokens_min))
         is_settled = False
         try:
-            with slot(wanted.host, self.settings.concurrency):
-                tries.sent += 1
-                reply = exchange(
-                    "POST",
-                    wanted.url,
-                    headers=wanted.headers,
-                    body=body,
-                    timeout_seconds=self.settings.timeout_seconds,
-                )
+            tries.sent += 1
+            reply = self.line.exchange(wanted, body, self.settings)
             answer, usage = judge_answer(reply, wanted, self.watch)
             is_settled = True
             _settle(reservation, tries, usage)
@@ -153,7 +173,7 @@ class Sender:
         """As told, else a little longer each time; never longer than the settings allow."""
         told = refused.wait_seconds
         seconds = backoff(waits, self.settings.backoff_seconds, key) if told is None else told
-        time.sleep(min(seconds, self.settings.wait_seconds_max))
+        self.line.sleep(min(seconds, self.settings.wait_seconds_max))
 
     def _give_up(self, wanted: Wanted[Any], refused: Refused, tries: Tries) -> NoReturn:
         error, host = refused.error, wanted.host
@@ -169,9 +189,9 @@ class Sender:
         if refused.is_unreachable:
             raise RunHalted(f"{host} can't be reached any more: {error.text}")
         if error.kind in _RETRIED and error.kind != "rate_limit":
-            _FAILED_IN_A_ROW[host] += 1
-            if _FAILED_IN_A_ROW[host] >= _FAILED_CALLS_MAX:
-                _FAILED_IN_A_ROW[host] = 0
+            self.line.failed_in_a_row[host] += 1
+            if self.line.failed_in_a_row[host] >= _FAILED_CALLS_MAX:
+                self.line.failed_in_a_row[host] = 0
                 raise RunHalted(
                     f"{host} failed {_FAILED_CALLS_MAX} calls in a row, the last after "
                     f"{tries.sent} tries: {error.text}"
