@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from json.encoder import encode_basestring as _quoted
 from typing import Any, NoReturn
 
@@ -54,7 +54,20 @@ def _with_extra_escapes(text: str) -> str:
 
 def quoted(text: str) -> str:
     r"""A JSON string: `<`, `>`, `&`, U+2028 and U+2029 as \u escapes, other non-ASCII raw."""
-    return _with_extra_escapes(_quoted(well_formed(text)))
+    return _with_extra_escapes(_json_string(well_formed(text)))
+
+
+def _quickly_quoted() -> Callable[[str], str]:
+    """The same JSON strings several times as fast, where orjson is installed (extra `fast`)."""
+    try:
+        import orjson
+    except ImportError:
+        return _quoted
+    dumps = orjson.dumps
+    return lambda text: dumps(text).decode()
+
+
+_json_string = _quickly_quoted()
 
 
 def to_json(value: Any) -> str:

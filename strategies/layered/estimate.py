@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from bench.events import Message, ToolCall, ToolDefinition
 from bench.strategy import Estimator
@@ -77,9 +76,23 @@ def message_units(message: Message) -> int:
     return visible_units(message) + ATTACHMENT_UNITS * len(message.attachments)
 
 
-@lru_cache(maxsize=MESSAGES_REMEMBERED)
+# By identity, since a message is slow to hash; holding it keeps its id from being used again.
+_units_of: dict[int, tuple[Message, int]] = {}
+
+
 def visible_units(message: Message) -> int:
     """The units of a message's JSON and a comma; none when it is dropped."""
+    known = _units_of.get(id(message))
+    if known is not None and known[0] is message:
+        return known[1]
+    if len(_units_of) >= MESSAGES_REMEMBERED:
+        _units_of.clear()
+    total = _visible_units(message)
+    _units_of[id(message)] = (message, total)
+    return total
+
+
+def _visible_units(message: Message) -> int:
     if is_dropped(message):
         return 0
     if not (message.reasoning or message.attachments):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
 
 from bench.events import Message
 from bench.projection import Projection
@@ -40,8 +39,8 @@ class Span:
     The first `complete` groups are known to be complete. `told` knows sizes and digests already.
     """
 
-    messages: tuple[SourceMessage, ...]
-    groups: tuple[Group, ...]
+    messages: Sequence[SourceMessage]
+    groups: Sequence[Group]
     last_user: int | None
     pinned: int = 0
     newest_step: int | None = None
@@ -75,7 +74,7 @@ class Plan:
     phase: str
     through_seq: int
     head_anchor_seq: int
-    covered: tuple[SourceMessage, ...]
+    covered: Sequence[SourceMessage]
     source: tuple[SourceMessage, ...]
     new_from_seq: int
     digest: str
@@ -119,8 +118,8 @@ def span_of(view: Projection, *, original: bool = False) -> Span:
             default=None,
         )
     if original:
-        groups = told.groups_as_original(stop)
-        return Span(messages, groups, asked, view.leading_system, told=told)
+        as_original = told.groups_as_original(stop)
+        return Span(messages, as_original, asked, view.leading_system, told=told)
     groups, complete = told.groups(history, stop)
     steps = (each.start for each in reversed(groups))
     step = next((each for each in steps if messages[each].message.role == "assistant"), None)
@@ -198,9 +197,9 @@ def _automatic(
 def _complete_prefix(span: Span, stop_max: int) -> int:
     """Where the longest prefix of complete groups ends, at `stop_max` at the latest."""
     within = _groups_until(span, stop_max)
-    known = min(span.complete, within)
-    rest = islice(span.groups, known, within)
-    count = known + sum(1 for _ in takewhile(lambda group: group.is_complete, rest))
+    count = min(span.complete, within)
+    while count < within and span.groups[count].is_complete:
+        count += 1
     return span.groups[count - 1].stop if count else 0
 
 
@@ -272,7 +271,7 @@ def _plan(
     covered = messages[start:stop]
     old_through = previous.through_seq if previous is not None else 0
     old_anchor = previous.head_anchor_seq if previous is not None else 0
-    new = covered[until_seq(covered, old_through) :]
+    new = tuple(covered[until_seq(covered, old_through) :])
     put_back = with_seq(covered, old_anchor) if old_anchor else ()
     is_append = (
         previous is not None

@@ -68,10 +68,21 @@ def call_json(call: ToolCall) -> str:
     return f'{{"id":{quoted(call.id)},"name":{quoted(call.name)},"input":{arguments}}}'
 
 
-@lru_cache(maxsize=JSON_TEXTS_REMEMBERED)
 def message_json(message: Message) -> str:
     """Everything that the harness keeps of a message; role and text always, the rest if present."""
-    parts = [f'"role":{quoted(message.role)}', f'"content":{quoted(message.text)}']
+    known = _json_of.get(id(message))
+    if known is not None and known[0] is message:
+        return known[1]
+    if len(_json_of) >= JSON_TEXTS_REMEMBERED:
+        _json_of.clear()
+    text = _message_json(message)
+    _json_of[id(message)] = (message, text)
+    return text
+
+
+def _message_json(message: Message) -> str:
+    role = _ROLES.get(message.role) or quoted(message.role)
+    parts = [f'"role":{role}', f'"content":{quoted(message.text)}']
     if message.attachments:
         listed = ",".join(
             f'{{"media_type":{quoted(each.media_type)},"data":{quoted(each.data)}}}'
@@ -85,6 +96,12 @@ def message_json(message: Message) -> str:
     if message.call_id:
         parts.append(f'"tool_call_id":{quoted(message.call_id)}')
     return "{" + ",".join(parts) + "}"
+
+
+_ROLES = {role: quoted(role) for role in ("system", "user", "assistant", "tool")}
+
+# By identity, since a message is slow to hash; holding it keeps its id from being used again.
+_json_of: dict[int, tuple[Message, str]] = {}
 
 
 class RunningDigest:
@@ -101,7 +118,7 @@ class RunningDigest:
 
     def add(self, source: SourceMessage) -> None:
         """Cover one more message."""
-        self._state.update(f"{source.seq}\0".encode() + utf8(source.json) + b"\0")
+        self._state.update(utf8(f"{source.seq}\0{source.json}\0"))
         self.through_seq = source.seq
 
     def copy(self) -> RunningDigest:

@@ -6,11 +6,13 @@ of the source digest stay right for the prefix that they were made of.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from bench.history import History
 from strategies.layered.estimate import visible_units
 from strategies.layered.groups import Group, groups_as_original, groups_of
+from strategies.layered.prefix import Prefix
 from strategies.layered.source import RunningDigest, SourceMessage
 
 # A plan that retreats, or a checkpoint of a while ago, asks for the digest of less than the last.
@@ -27,13 +29,14 @@ class Told:
         self._groups: list[Group] = []
         self._groups_as_original: list[Group] = []
 
-    def sources(self, history: History, stop: int) -> tuple[SourceMessage, ...]:
+    def sources(self, history: History, stop: int) -> Sequence[SourceMessage]:
         """The first `stop` messages."""
         known = self._sources
-        for event in history.events(len(known), stop):
-            known.append(SourceMessage(event.seq, event.message))
-            self._unit_sums.append(self._unit_sums[-1] + visible_units(event.message))
-        return tuple(known[:stop])
+        if len(known) < stop:
+            for event in history.events(len(known), stop):
+                known.append(SourceMessage(event.seq, event.message))
+                self._unit_sums.append(self._unit_sums[-1] + visible_units(event.message))
+        return Prefix(known, stop)
 
     def units(self, start: int, stop: int) -> int:
         """The units of the messages start..stop-1, which `sources` was asked for."""
@@ -52,7 +55,7 @@ class Told:
                 del self._digests[sorted(self._digests)[1]]
         return running.hexdigest()
 
-    def groups(self, history: History, stop: int) -> tuple[tuple[Group, ...], int]:
+    def groups(self, history: History, stop: int) -> tuple[Sequence[Group], int]:
         """All groups of the first `stop` messages; so many at the start are known to be complete.
 
         A group is settled once the next round is open: nothing can join it or be pending in it.
@@ -63,7 +66,7 @@ class Told:
         found = groups_of(history, stop, settled[-1].stop if settled else 0)
         new = sum(group.stop <= history.open_round_start for group in found)
         settled += found[:new]
-        return (*settled, *found[new:]), len(settled)
+        return Prefix(settled, len(settled), found[new:]), len(settled)
 
     def groups_as_original(self, stop: int) -> tuple[Group, ...]:
         """All groups of the first `stop` messages as the original forms them."""
