@@ -128,6 +128,10 @@ class History:
         """The unique call id that the result at `position` answers; None for an orphan result."""
         return self._result_wire_ids.get(position)
 
+    def is_result(self, position: int) -> bool:
+        """Whether the event at `position` answers a call."""
+        return position in self._result_wire_ids
+
     def is_pending(self, position: int, stop: int) -> bool:
         """True when unanswered calls at `position` may still be answered, seen from `stop`.
 

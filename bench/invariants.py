@@ -42,6 +42,10 @@ def _provenance(candidate: Projection) -> Iterator[str]:
     history, stop = candidate.history, candidate.stop
     # The verbatim tail is the history itself.
     for item in candidate.head:
+        if type(item) is Kept and 1 <= item.event.seq <= stop:
+            # Most items are the very events of the history.
+            if item.event is history[item.event.seq - 1]:
+                continue
         first, last = item.seqs
         if not 1 <= first <= last <= stop:
             yield f"H3: an item stands for events {first} to {last} of {stop}"
@@ -50,8 +54,9 @@ def _provenance(candidate: Projection) -> Iterator[str]:
             if item.event is not told and item.event != told:
                 yield f"H3: event {first} isn't what the history says"
         elif isinstance(item, Shortened):
-            said, shown = history[first - 1].message, item.message
-            if item.event != history[first - 1] or (
+            told, shown = history[first - 1], item.message
+            said = told.message
+            if (item.event is not told and item.event != told) or (
                 (said.role, said.calls, said.call_id) != (shown.role, shown.calls, shown.call_id)
             ):
                 yield f"H3: shortened event {first} changed more than its text"
@@ -71,9 +76,11 @@ def _order(candidate: Projection) -> Iterator[str]:
     for item in candidate.head:
         if isinstance(item, (Written, Native)):
             continue
-        if item.event.seq <= seen:
-            yield f"H5: event {item.event.seq} stands behind event {seen}"
-        seen = max(seen, item.event.seq)
+        seq = item.event.seq
+        if seq <= seen:
+            yield f"H5: event {seq} stands behind event {seen}"
+        else:
+            seen = seq
     for seq in range(candidate.tail_start + 1, min(candidate.stop, seen) + 1):
         yield f"H5: event {seq} stands behind event {seen}"
 
@@ -95,6 +102,14 @@ def _whole_groups(candidate: Projection) -> Iterator[str]:
             continue
         seq = item.event.seq
         start = history.group_start(seq - 1)
+        if (
+            seq == last_seq + 1
+            and last_start is not None
+            and (start == seq - 1 or (start == last_start and history.is_result(seq - 1)))
+        ):
+            # The very next event, in the same group or at the start of another: nothing is cut.
+            last_start, last_seq = start, seq
+            continue
         if _is_guest(candidate, seq - 1):
             continue
         if start != last_start:
@@ -146,6 +161,9 @@ def _continues(candidate: Projection, last_seq: int, group_start: int) -> bool:
 
 def _written_calls(candidate: Projection) -> Iterator[str]:
     """H1: written calls have their written results directly behind them, and no others."""
+    written = [item.message for item in candidate.head if type(item) is Written]
+    if not any(message.calls or message.role == "tool" for message in written):
+        return
     waiting: set[str] = set()
     first = last = 0
     for item in (*candidate.head, None):

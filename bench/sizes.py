@@ -10,10 +10,12 @@ from itertools import chain
 
 from bench.events import Message
 from bench.history import History
-from bench.projection import Item, Kept, Native, Projection, Written
+from bench.projection import Item, Kept, Native, Projection, Shortened, Written
 
 # Heads are shared by all requests between two compactions; a few of the newest are enough.
 _HEADS_REMEMBERED = 32
+# Written and shortened messages stand in many heads, so each is measured once.
+_MESSAGES_REMEMBERED = 4_096
 
 
 def _tokens_of_native(native: Native) -> int:
@@ -43,6 +45,7 @@ class ProjectionSizes:
         self._sums: list[int] = [0]
         self._extra_sums: list[int] = [0]
         self._heads: dict[int, tuple[tuple[Item, ...], int]] = {}
+        self._messages: dict[int, tuple[Message, int]] = {}
         self._last: tuple[Projection | None, int, int] = (None, 0, 0)
 
     def total(self, projection: Projection) -> int:
@@ -65,12 +68,12 @@ class ProjectionSizes:
         """The size of the items at the start of `after` with which `before` starts too."""
         history = after.history
         self._follow(history)
-        total = 0
+        same: list[Item] = []
         for one, other in zip(_items(before), _items(after), strict=False):
             if one is not other and one != other:
                 break
-            total += self.item(history, other)
-        return total
+            same.append(other)
+        return self._items_of(history, same)
 
     def item(self, history: History, item: Item) -> int:
         """The size of one item."""
@@ -78,10 +81,20 @@ class ProjectionSizes:
             return self._event(history, item.event.seq - 1)
         if isinstance(item, Native):
             return self._native_size(item)
-        size = self._message_size(item.message)
+        size = self._measured(item.message)
         if self._extra_size is None or isinstance(item, Written):
             return size
         return size + self._extra(history, item.event.seq - 1)
+
+    def _measured(self, message: Message) -> int:
+        known = self._messages.get(id(message))
+        if known is not None and known[0] is message:
+            return known[1]
+        if len(self._messages) >= _MESSAGES_REMEMBERED:
+            self._messages.clear()
+        size = self._message_size(message)
+        self._messages[id(message)] = (message, size)
+        return size
 
     def _follow(self, history: History) -> None:
         """Starts anew with another history, and measures what was told since the last time."""
@@ -113,18 +126,19 @@ class ProjectionSizes:
 
     def _items_of(self, history: History, items: Sequence[Item]) -> int:
         """The size of these items; of verbatim ones, which are most, by the sums alone."""
-        sums = self._sums
-        extras = self._extra_sums if self._extra_size is not None else None
+        sums, extras = self._sums, self._extra_sums
+        # Extras of the round that is still open aren't settled.
+        settled = len(sums) if self._extra_size is None else len(extras)
+        has_extras = self._extra_size is not None
         total = 0
         for item in items:
-            if type(item) is Kept:
+            if isinstance(item, (Kept, Shortened)) and item.event.seq < settled:
                 seq = item.event.seq
-                if extras is None:
-                    total += sums[seq] - sums[seq - 1]
-                    continue
-                if seq < len(extras):
-                    total += sums[seq] - sums[seq - 1] + extras[seq] - extras[seq - 1]
-                    continue
+                is_kept = type(item) is Kept
+                total += sums[seq] - sums[seq - 1] if is_kept else self._measured(item.message)
+                if has_extras:
+                    total += extras[seq] - extras[seq - 1]
+                continue
             total += self.item(history, item)
         return total
 
