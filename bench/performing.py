@@ -17,6 +17,7 @@ from bench.models import Model, make_model
 from bench.observations import CallObservation, Replay, Retries
 from bench.plan import Cell
 from bench.projection import Projection
+from bench.provider import Provider
 from bench.providers.simulated import SimulatedProvider
 from bench.reading_cells import SessionReaders
 from bench.registry import make_strategy
@@ -160,13 +161,18 @@ def _replay_cell(task: Task, cell: Cell, model: Model) -> Replay:
     session, options = task.session, task.options
     strategy = strategy_for(make_strategy(cell.spec, prompts=options.prompts).strategy, session)
     policy = policy_of(strategy)
-    provider = SimulatedProvider(
+    provider: Provider = SimulatedProvider(
         model,
         cell.window,
         tools=session.tools,
         seed=cell.seed,
         ignore_window=policy.ignores_window,
     )
+    if options.arbiter == "live" and not policy.is_control:
+        from bench.providers.live import LiveProvider, is_remote_model
+
+        if is_remote_model(model):
+            provider = LiveProvider(model, cell.window, tools=session.tools, seed=cell.seed)
     return replay(session, strategy, provider, cuts=None if policy.is_control else options.cuts)
 
 

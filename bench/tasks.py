@@ -27,7 +27,8 @@ class RunOptions:
     """What to run: canonical specs, windows in tokens (None: auto), models, seeds.
 
     `prompts` holds the texts of summary prompts by digest, since a spec names them so. `settings`
-    is what real models need beside their names. `probes` says what readers are asked.
+    is what real models need beside their names. `probes` says what readers are asked. `arbiter` is
+    who accepts requests: "simulated", or "live", each cell's own model (never for controls).
     """
 
     specs: tuple[str, ...]
@@ -39,6 +40,7 @@ class RunOptions:
     prompts: Mapping[str, str] = field(default_factory=dict)
     settings: ModelSettings = DEFAULT_SETTINGS
     probes: ProbeOptions = DEFAULT_PROBES
+    arbiter: str = "simulated"
 
     @property
     def fact_version(self) -> str:
@@ -47,9 +49,16 @@ class RunOptions:
 
     @property
     def result_version(self) -> str:
-        """What all results of a cell rest on: the same facts may be asked of other readers."""
-        probed = self.probes.version
-        return f"{self.fact_version}/probes={probed}" if probed else self.fact_version
+        """What all results of a cell rest on: the same facts may be asked of other readers.
+
+        A model at another address is another model, and another arbiter refuses other requests.
+        """
+        probed, address = self.probes.version, self.settings.base_url
+        parts = [self.fact_version]
+        parts += [f"probes={probed}"] if probed else []
+        parts += [f"base_url={address}"] if address else []
+        parts += [f"arbiter={self.arbiter}"] if self.arbiter != "simulated" else []
+        return "/".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

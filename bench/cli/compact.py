@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from bench.cli.main import EXIT_FINE
+from bench.cli.model_options import check_model, settings_of
 from bench.cli.output import harmless, print_json
 from bench.engine import policy_of
 from bench.errors import UsageError
@@ -35,6 +36,8 @@ def compact(arguments: argparse.Namespace) -> int:
     named = make_strategy(arguments.strategy)
     check_ready((named,))
     model = make_model(arguments.model)
+    settings = check_model(model.name, settings_of(arguments))
+    model = make_model(arguments.model, settings)
     session = _one_session(arguments)
     try:
         strategy = strategy_for(named.strategy, session)

@@ -12,9 +12,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
-from bench.cli.score import add_score
 from bench.cli.gate_options import add_compare, add_gate, add_init
+from bench.cli.model_options import add_model_options
 from bench.cli.probe_options import add_probe_options
+from bench.cli.score import add_score
 from bench.errors import UsageError
 
 EXIT_FINE = 0
@@ -84,7 +85,8 @@ def _add_run(commands: Commands) -> None:
         "--model",
         action="append",
         metavar="MODEL",
-        help="who writes summaries: offline (default), lossy(P); repeatable",
+        help="who writes summaries: offline (default), lossy(P), openai:NAME, responses:NAME, "
+        "anthropic:NAME; repeatable",
     )
     run.add_argument("--seed", type=int, action="append", metavar="N", help="default 0; repeatable")
     add_probe_options(run)
@@ -103,6 +105,7 @@ def _add_run(commands: Commands) -> None:
     run.add_argument("--resume", action="store_true", help="go on with the run in --out")
     run.add_argument("--no-report", action="store_true", help="only store and print")
     run.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_model_options(run, has_arbiter=True)
 
 
 def _add_compact(commands: Commands) -> None:
@@ -123,6 +126,7 @@ def _add_compact(commands: Commands) -> None:
     compact.add_argument("--to", choices=_WIRE_FORMATS, default="openai", help="API shape")
     compact.add_argument("--diff", action="store_true", help="what became of every event")
     compact.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_model_options(compact)
 
 
 def _add_report(commands: Commands) -> None:
@@ -187,7 +191,7 @@ def _add_strategies(commands: Commands) -> None:
     strategies.add_argument("--json", action="store_true", help="one JSON document on stdout")
     verify = commands.add_parser("verify", help="check that a strategy keeps its promises")
     verify.add_argument("spec", metavar="SPEC")
-    verify.add_argument("--examples", type=int, default=100, metavar="N", help="sessions a promise")
+    verify.add_argument("--examples", type=int, metavar="N", help="sessions a promise")
 
 
 def _command(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], int]:

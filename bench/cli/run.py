@@ -10,6 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.cli.main import EXIT_INTERRUPTED, EXIT_NO_VERDICT
+from bench.cli.model_options import (
+    MODEL_KEYS,
+    arbiter_label,
+    arbiter_of,
+    checked_models,
+    settings_of,
+    tell_hosts,
+)
 from bench.cli.output import harmless, note, print_json
 from bench.cli.probe_options import PROBE_KEYS, probe_options_of
 from bench.cli.progress import clear_line, progress_line
@@ -45,13 +53,14 @@ _CONFIG_KEYS = (
     "min_tokens",
     "sample_seed",
     *PROBE_KEYS,
+    *MODEL_KEYS,
 )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Replays, scores, stores, reports; the exit code is that of the verdict."""
     _fill_from_config(arguments)
-    options = _options(arguments)
+    options = checked_models(_options(arguments))
     started = time.strftime("%Y-%m-%dT%H-%M-%S")
     loaded = load_wanted(arguments)
     facts = facts_beside([session.path for session in loaded.sessions])
@@ -61,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         tasks = tasks_of(plan, loaded.sessions, surveyed, facts, options, store.has_cell)
         warnings = [*_rejected(loaded, arguments), *plan.warnings]
         store.save_warnings([*warnings, *_said_of_recordings(loaded.sessions, options)])
+        tell_hosts(options, tasks, surveyed)
         try:
             _execute(store, tasks, options)
         except KeyboardInterrupt:
@@ -130,15 +140,18 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
     ):
         if value is not None and value < least:
             raise UsageError(f"{option} {value}: at least {least}")
+    models = tuple(make_model(text).name for text in arguments.model or ["offline"])
     return RunOptions(
         specs=tuple(dict.fromkeys(one.spec for one in made)),
         windows=tuple(parse_window(str(text)) for text in arguments.window or ["auto"]),
-        models=tuple(make_model(text).name for text in arguments.model or ["offline"]),
+        models=models,
         seeds=tuple(dict.fromkeys(arguments.seed or (0,))),
         cuts=cuts_of(arguments.cuts),
         workers=arguments.workers or 1,
         prompts=prompts_of(made),
         probes=probe_options_of(arguments),
+        settings=settings_of(arguments),
+        arbiter=arbiter_of(arguments, models),
     )
 
 
@@ -221,7 +234,7 @@ def _open(folder: Path, arguments: argparse.Namespace, options: RunOptions) -> R
         {
             "version": version("compaction-bench"),
             "tokenizer": "o200k_base",
-            "arbiter": "simulated provider",
+            "arbiter": arbiter_label(options),
             "fact_version": options.fact_version,
             "strategies": list(options.specs),
             "windows": [window or "auto" for window in options.windows],
@@ -250,8 +263,10 @@ def _command(arguments: argparse.Namespace) -> str:
         "sample",
         "min_tokens",
         "sample_seed",
+        *MODEL_KEYS,
     ):
         value = getattr(arguments, option)
-        if value is not None:
-            words += [f"--{option.replace('_', '-')}", str(value)]
+        if value is not None and value is not False:
+            name = f"--{option.replace('_', '-')}"
+            words += [name] if value is True else [name, shlex.quote(str(value))]
     return " ".join(words)

@@ -46,6 +46,7 @@ from bench.wire.formats import Request
 
 Answer = TypeVar("Answer", DetailedResult, NativeReply)
 
+AGENT = "agent"
 _TOKENS_PER_MESSAGE = 4
 _TOKENS_PER_CALL = 8
 _TOKENS_PER_ATTACHMENT = 1_000
@@ -143,12 +144,12 @@ class RemoteModel:
         estimate_tokens: int,
         seed: int = 0,
         calls_wanted: bool = False,
-        is_conversation: bool = False,
+        purpose: str = "",
     ) -> DetailedResult:
         """The detailed result of a request in the model's own `format`.
 
-        `estimate_tokens` is a count of its input with o200k_base; `is_conversation` says that the
-        requests of this model are one that grows. Raises ProviderError and RunHalted.
+        `estimate_tokens` is a count of its input with o200k_base, `purpose` replaces the model's
+        own. Agent requests are one conversation that grows. Raises ProviderError and RunHalted.
         """
         least = self._vendor.output_tokens_min
         wanted = Wanted(
@@ -159,10 +160,10 @@ class RemoteModel:
             estimate_tokens=estimate_tokens,
             output_tokens_max=max(least, output_tokens_max),
             output_tokens_min=least,
-            is_conversation=is_conversation,
+            is_conversation=purpose == AGENT,
             rename=self._rename if self._vendor.name == "openai" else None,
         )
-        return self._call(wanted, seed, self.purpose)
+        return self._call(wanted, seed, purpose or self.purpose)
 
     def native_compact(
         self, request: Request, *, form: str = "", output_tokens_max: int | None = None
