@@ -77,7 +77,8 @@ class CallObservation:
     `is_recorded` means that nothing was sent or paid now; `attempts` counts the requests that were
     sent when the answer was first asked for, and `refusals` names what all but a successful one of
     them met, in order: kinds of errors, and "silent_overflow" for an input that the provider cut
-    without saying so. Tokens and dollars that nobody told are None, never 0.
+    without saying so. Tokens and dollars that nobody told are None, never 0. In an estimate the
+    outcome is "rehearsed" and `tokens_worst` the most that one try may take.
     """
 
     purpose: str
@@ -93,6 +94,7 @@ class CallObservation:
     cache_write_tokens: int | None = None
     usd: float | None = None
     usd_worst: float | None = None
+    tokens_worst: int | None = None
     seconds: float = 0.0
     finish_reason: str = ""
     refusals: tuple[str, ...] = ()

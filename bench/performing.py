@@ -100,9 +100,11 @@ def perform_in_parts(task: Task) -> Iterator[SessionOutcome | CellOutcome]:
     """
     session = task.session
     judge = Judge.of(session, task.facts)
-    yield SessionOutcome(
-        session, task.digest, describe(session), task.facts, judge.uses, _canaries(session)
-    )
+    if not task.options.settings.is_rehearsal:
+        canaries = _canaries(session)
+        yield SessionOutcome(
+            session, task.digest, describe(session), task.facts, judge.uses, canaries
+        )
     readers = SessionReaders(session, judge, task.options.probes, task.options.settings)
     for cell in task.cells:
         yield _perform_cell(task, judge, readers, cell)
@@ -123,6 +125,9 @@ def _perform_cell(task: Task, judge: Judge, readers: SessionReaders, cell: Cell)
     seconds = time.perf_counter() - started
     status, reason = _status(task, cell, seen)
     reading = readers.read(cell, seen)
+    if task.options.settings.is_rehearsal:
+        # Only what was asked counts, nothing of it is stored.
+        return CellOutcome(cell, status, reason, seconds, calls=(*_calls(model), *reading.calls))
     scores = judge.scores_of(
         seen,
         is_exercised=status != "not_exercised",

@@ -266,6 +266,31 @@ class LedgerPurse:
             time.sleep(_WAIT_SECONDS)
 
 
+@dataclass(frozen=True, slots=True)
+class PricesOnly:
+    """A purse for estimates: says what calls cost and pays nothing; also its own description."""
+
+    prices: Mapping[str, ModelPrice | None] = field(default_factory=dict)
+
+    def open(self) -> PricesOnly:
+        """Itself."""
+        return self
+
+    def reserve(self, model: str, input_tokens_max: int, output_tokens_max: int) -> Reservation:
+        """Nothing is put aside."""
+        return _Priced(*priced(self.prices, model, input_tokens_max, output_tokens_max))
+
+
+@dataclass(frozen=True, slots=True)
+class _Priced:
+    price: ModelPrice | None
+    usd_worst: float | None
+
+    def settle(self, usage: CallUsage | None) -> float | None:
+        _, usd = billed(self.price, usage)
+        return usd
+
+
 def priced(
     prices: Mapping[str, ModelPrice | None], model: str, input_tokens: int, output_tokens: int
 ) -> tuple[ModelPrice | None, float | None]:

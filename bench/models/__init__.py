@@ -48,6 +48,10 @@ def make_model(
                 f"--model {_shown(wanted)}: p must be a number from 0 to 1, as in lossy(0.9)"
             ) from None
     if wanted.partition(":")[0] in _REAL_PROVIDERS and ":" in wanted:
+        if settings.is_rehearsal:
+            from bench.providers.rehearsing import RehearsedModel
+
+            return RehearsedModel(wanted, settings, purpose=purpose)
         from bench.providers.remote import RemoteModel
 
         return RemoteModel(wanted, settings, purpose=purpose)

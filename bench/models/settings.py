@@ -22,7 +22,8 @@ class ModelSettings:
     whole answer. A request is sent at most `tries_max` times; waits double from `backoff_seconds`
     on, and none is longer than `wait_seconds_max`. `concurrency` limits the requests under way to
     one host, over all processes. `purse` pays, None means that nothing is counted. `windows` are
-    the context windows in tokens that servers tell of their models, by MODEL spec.
+    the context windows in tokens that servers tell of their models, by MODEL spec. With
+    `is_rehearsal` nothing is sent: a stand-in answers, and what would be asked is counted.
     """
 
     base_url: str | None = None
@@ -35,6 +36,7 @@ class ModelSettings:
     concurrency: int = 4
     purse: PurseDescription | None = None
     windows: tuple[tuple[str, int], ...] = ()
+    is_rehearsal: bool = False
 
 
 DEFAULT_SETTINGS = ModelSettings()

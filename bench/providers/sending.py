@@ -146,7 +146,7 @@ class Sender:
     def _once(self, wanted: Wanted[Answer], limit: int, tries: Tries) -> Answer | Refused:
         """One try, settled whatever happens."""
         body = wanted.build(limit)
-        input_max = round(wanted.estimate_tokens * _INPUT_MARGIN) + _INPUT_MARGIN_TOKENS
+        input_max = input_tokens_max(wanted.estimate_tokens)
         reservation = self.purse.reserve(self.spec, input_max, max(limit, wanted.output_tokens_min))
         is_settled = False
         try:
@@ -197,6 +197,11 @@ class Sender:
                     f"{tries.sent} tries: {error.text}"
                 )
         raise error
+
+
+def input_tokens_max(estimate_tokens: int) -> int:
+    """The most that an input of so many tokens of o200k_base is taken to be for a real model."""
+    return round(estimate_tokens * _INPUT_MARGIN) + _INPUT_MARGIN_TOKENS
 
 
 def _settle(reservation: Reservation, tries: Tries, usage: Any) -> None:
