@@ -57,6 +57,11 @@ class MessageCompaction:
         return True
 
     @property
+    def runs_elsewhere(self) -> bool:
+        """That a call starts a process or goes over a network, and so takes its time."""
+        return hasattr(self.inner, "check_ready")
+
+    @property
     def caveats(self) -> tuple[str, ...]:
         """What belongs beside its numbers."""
         name = getattr(self.inner, "name", type(self.inner).__name__)
@@ -148,6 +153,7 @@ class MessageCompaction:
             messages=told.payload,
             tools=told.tools,
             system=told.system,
+            request_at=told.request_at,
             window=budget.window,
             reason="request" if is_asked_always else budget.trigger,
             state=state,
@@ -173,7 +179,9 @@ class MessageCompaction:
         if grown and "H2" not in waived:
             problems.append(grown)
         if problems:
-            found = tuple(dict.fromkeys((*problems, *broken)))
+            # What the projection lacks, the answer mostly lacks too, and says so in its own terms.
+            said = {problem[:2] for problem in problems}
+            found = (*dict.fromkeys(problems), *(one for one in broken if one[:2] not in said))
             raise Declined(found[0], kind="rejected", violations=found)
         return candidate
 

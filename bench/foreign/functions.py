@@ -2,9 +2,10 @@
 
 `compact(messages, window)` over Chat Completions messages is the whole contract. It may be async
 and may have keyword parameters: `tools` (definitions as Chat Completions has them), `ask` (the
-session's model, `bench.foreign.asking`), `state` (what it returned last time), `reason`, `seed` and
-`budget`. It returns the shorter list, None when there is nothing to do, or a pair of either and its
-next state. The list that it gets is its own; the history isn't in it.
+session's model, `bench.foreign.asking`), `state` (what it returned last time), `request_at` (the
+index of the current user request, None without one), `reason`, `seed` and `budget`. It returns the
+shorter list, None when there is nothing to do, or a pair of either and its next state. The list
+that it gets is its own; the history isn't in it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from bench.foreign.asking import MessageAsk
 from bench.foreign.requests import ForeignAnswer, ForeignRequest, failure
 from bench.strategy import MessageStrategy
 
-KEYWORDS = ("tools", "ask", "state", "reason", "seed", "budget")
+KEYWORDS = ("tools", "ask", "state", "request_at", "reason", "seed", "budget")
 _RIGHT = "write (messages, window), and after a * any of " + ", ".join(KEYWORDS)
 
 
@@ -104,6 +105,7 @@ def called(function: Callable[..., Any], request: ForeignRequest, ask: MessageAs
         "tools": request.tools,
         "ask": ask,
         "state": request.state,
+        "request_at": request.request_at,
         "reason": request.reason,
         "seed": request.seed,
         "budget": request.budget,

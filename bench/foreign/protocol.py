@@ -28,6 +28,7 @@ def request_line(request: ForeignRequest, model: Mapping[str, str] | None = None
         "window": request.window,
         "seed": request.seed,
         "state": request.state,
+        "request_at": request.request_at,
         "tools": request.tools,
     }
     if request.system is not None:

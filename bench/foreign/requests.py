@@ -17,7 +17,9 @@ NO_ANSWER = "no usable answer"
 class ForeignRequest:
     """One call: messages and tools on the wire of the code that is called.
 
-    `system` is the top-level system text of the Messages API. `window` is in tokens, `reason` one
+    `system` is the top-level system text of the Messages API. `request_at` is the index of the
+    current user request in `messages`: others may speak in a user's name, and a request that was
+    answered isn't current (None). `window` is in tokens, `reason` one
     of "budget" (over the threshold), "provider" (the request was refused as too long), "manual"
     and "request" (called before every request). `state` is what the last answer left.
     """
@@ -25,6 +27,7 @@ class ForeignRequest:
     messages: list[Payload]
     tools: list[Payload]
     system: str | None
+    request_at: int | None
     window: int
     reason: str
     state: Json

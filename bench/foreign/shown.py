@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from bench.events import Message, ToolDefinition
 from bench.foreign.wires import Key, WrongShape, anthropic_messages, block_key, openai_messages
-from bench.projection import Item, Native, Projection, Written
+from bench.projection import Item, Kept, Native, Projection, Shortened, Written
 from bench.wire.formats import to_anthropic, to_openai
 from bench.wire.rendering import CONTINUE_LINE, LEADING_LINE, Rendered, WireMessage, render
 
@@ -36,7 +36,8 @@ class Shown:
     """A view on a wire: what is handed over, and the same in neutral form, one to one by block.
 
     `system` is the system text of the Messages API, None elsewhere. `leading_system` counts the
-    messages that are in it, or that open the list.
+    messages that are in it, or that open the list. `request_at` is the index of the current user
+    request in `payload`.
     """
 
     wire: Wire
@@ -46,6 +47,7 @@ class Shown:
     messages: tuple[ShownMessage, ...]
     leading_system: int
     blocks_of: tuple[tuple[Key, ...], ...] = ()
+    request_at: int | None = None
 
     def answered(self, entries: Any, system: str | None = None) -> list[Message]:
         """What came back, in neutral form. Raises WrongShape.
@@ -64,7 +66,8 @@ class Shown:
 def shown(view: Projection, tools: Sequence[ToolDefinition], wire: Wire) -> Shown:
     """The view on a wire, in objects that nobody else holds."""
     rendered = [told for told in render(view).messages if not _is_marked_line(told, wire)]
-    request = (to_openai if wire == "openai" else to_anthropic)(Rendered(tuple(rendered), 0), tools)
+    told = to_openai if wire == "openai" else to_anthropic
+    request = told(Rendered(tuple(rendered), 0), tools)
     leading = next((i for i, m in enumerate(rendered) if m.role != "system"), len(rendered))
     blocks: tuple[tuple[Key, ...], ...] = ()
     if wire == "openai":
@@ -80,8 +83,30 @@ def shown(view: Projection, tools: Sequence[ToolDefinition], wire: Wire) -> Show
         ShownMessage(message, None if at is None else view.items[at], at)
         for message, at in zip(neutral, positions, strict=True)
     )
-    definitions = deepcopy(request.tools)
-    return Shown(wire, request.system, request.messages, definitions, messages, leading, blocks)
+    asked = _request_index(view, messages)
+    if asked is not None:
+        # Neighbours may have been merged; as many stand before it as there are without the rest.
+        asked = len(told(Rendered(tuple(rendered[: asked + 1]), 0), ()).messages) - 1
+    return Shown(
+        wire,
+        request.system,
+        request.messages,
+        deepcopy(request.tools),
+        messages,
+        leading,
+        blocks,
+        asked,
+    )
+
+
+def _request_index(view: Projection, messages: Sequence[ShownMessage]) -> int | None:
+    if view.request_position is None:
+        return None
+    for index, one in enumerate(messages):
+        item = one.item
+        if isinstance(item, (Kept, Shortened)) and item.event.seq == view.request_position + 1:
+            return index
+    return None
 
 
 def _is_marked_line(told: WireMessage, wire: Wire) -> bool:

@@ -8,7 +8,20 @@
 Needs Hypothesis, which comes with the package.
 """
 
-from bench.testing.conformance import PROMISES, BrokenPromise, check_strategy, find_broken_promises
+from bench.testing.conformance import (
+    PROMISES,
+    BrokenPromise,
+    check_strategy,
+    find_broken_promises,
+    times_compacted,
+)
 from bench.testing.histories import sessions
 
-__all__ = ["PROMISES", "BrokenPromise", "check_strategy", "find_broken_promises", "sessions"]
+__all__ = [
+    "PROMISES",
+    "BrokenPromise",
+    "check_strategy",
+    "find_broken_promises",
+    "sessions",
+    "times_compacted",
+]
