@@ -88,6 +88,11 @@ COLUMNS: tuple[Column, ...] = (
     _of_metric("retention_recoverable", "or recoverable", numbers.share),
     _of_metric("retention_after_recorded", "after a recorded cut", numbers.share),
     _of_metric("retention_needed", "needed", numbers.share),
+    _of_metric("retention_recovered", "recovered", numbers.share),
+    _of_metric("attention_loss", "not found", numbers.share),
+    _of_metric("next_action", "next action", numbers.share),
+    _of_metric("next_action_noise", "its noise", numbers.share),
+    _of_metric("judged", "judged", numbers.share),
     _of_metric("stale", "stale", numbers.share),
     _of_metric("invented", "invented", numbers.share),
     _of_metric("tokens_saved", "saved", numbers.share),
@@ -133,7 +138,15 @@ COLUMNS: tuple[Column, ...] = (
     _of_metric("invalid_projections", "invalid", numbers.count),
 )
 # Shown only where a strategy has something to say there, since the table has to fit a laptop.
-_BESIDE = {"retention_recoverable": "retention", "retention_after_recorded": None}
+_BESIDE = {
+    "retention_recoverable": "retention",
+    "retention_after_recorded": None,
+    "retention_recovered": "retention",
+    "attention_loss": None,
+    "next_action": None,
+    "next_action_noise": None,
+    "judged": None,
+}
 COLUMN: dict[str, Column] = {column.name: column for column in COLUMNS}
 
 

@@ -32,6 +32,7 @@ CELLS: dict[str, str] = {
     "retention": "float64",  # shares, 0 to 1; NaN is null
     "retention_layer": "object",
     "retention_basis": "object",  # facts or found uses
+    "reader": "object",  # who answered questions, "" where nobody was asked
     "retention_needed": "float64",
     "retention_said_once": "float64",
     "retention_re_readable": "float64",

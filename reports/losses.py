@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 from bench.plan import CONTROLS
 from reports.fact_frames import counted
-from reports.frames import KEPT_OUTCOMES, RunData, rows_of
+from reports.frames import RunData, rows_of
 
 if TYPE_CHECKING:
     import pandas
 
 SHOWN_MAX = 400
-_SEVERITY: dict[str, int] = {"contradicted": 0, "stale": 1, "lost_said_once": 2, "unserved": 4}
+_SEVERITY: dict[str, int] = {
+    "contradicted": 0,
+    "stale": 1,
+    "lost_said_once": 2,
+    "unserved": 4,
+    "attention_loss": 5,
+    "inferred": 5,
+}
+# What nobody needs to look at; a value that was there and wasn't found again isn't among it.
+_FINE = ("recovered", "present", "unreadable")
 _RULES: tuple[str, ...] = ("constraint", "negation", "decision", "update", "preference")
 
 
@@ -21,9 +30,7 @@ def lost(data: RunData) -> pandas.DataFrame:
     strategy and session: with the first request that missed it and `times`, how often it was
     missed."""
     facts = counted(data)
-    chosen = facts[
-        ~facts["strategy"].isin(CONTROLS) & ~facts["outcome"].isin((*KEPT_OUTCOMES, "unreadable"))
-    ].copy()
+    chosen = facts[~facts["strategy"].isin(CONTROLS) & ~facts["outcome"].isin(_FINE)].copy()
     chosen["row"] = chosen.index  # the place in the frame of all facts
     same = ["session", "strategy", "window_asked", "model", "kind", "text"]
     chosen["times"] = chosen.groupby(same, sort=False)["text"].transform("size")

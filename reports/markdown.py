@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from reports.answers import answer_words
 from reports.columns import COLUMN, columns_for, has_several, name_of
 from reports.frames import RunData, rows_of
 from reports.losses import worst
@@ -109,6 +110,8 @@ def _loss(row: dict[str, Any]) -> str:
     )
     if row["source_line"]:
         line += f". Source: {escaped(excerpt(row['source_line'], 160))}"
+    if answer := answer_words(row):
+        line += f". Answer: {escaped(excerpt(answer, 120))}"
     return line
 
 

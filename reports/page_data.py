@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.plan import CONTROLS
 from reports import numbers, style
+from reports.answers import answer_words
 from reports.chart_frames import strategy_places
 from reports.frames import CELL_KEYS, RETRY_KINDS, RunData, groups_of, rows_of
 from reports.text import clean, excerpt, shorten
@@ -150,4 +151,6 @@ def _loss(
         "source": excerpt(row["source_line"]),
         "summary": excerpt(row["summary_line"]),
         "mustKeep": bool(row["must_keep"]),
+        "question": excerpt(row["question"]),
+        "answer": excerpt(answer_words(row)),
     }

@@ -15,8 +15,10 @@ from bench.facts import Fact, Use
 from bench.found_facts import HEADLINE_AGE_TOKENS
 from bench.observations import Replay
 from bench.plan import CONTROLS
+from bench.probing import FOUND, RECOVERED
 from bench.results import Results, results_of
 from bench.store import Run, StoredCell
+from reports.answers import answers_of, with_answer
 from reports.excerpts import source_line, summary_line
 from reports.frames import (
     CELL_KEYS,
@@ -198,14 +200,17 @@ class _SessionFacts:
         exercised, since nothing could be lost there."""
         if stored.status == "not_exercised":
             return
+        answers = answers_of(detail)
         for outcome in detail.get("facts", ()):
             fact = self._facts.get(outcome["fact"])
             if fact is not None and outcome.get("is_told", True):
-                yield self._planted(key, fact, outcome)
+                answer = answers.get((RECOVERED, fact.id, outcome["at_seq"]))
+                yield with_answer(self._planted(key, fact, outcome), answer)
         for use, was_there in zip(self._uses, detail.get("visible", ()), strict=False):
             stop = stored.stopped.at_request if stored.stopped is not None else None
             is_served = stop is None or use.request < stop
-            yield self._found(key, use, was_there if is_served else None, is_served=is_served)
+            row = self._found(key, use, was_there if is_served else None, is_served=is_served)
+            yield with_answer(row, answers.get((FOUND, use.key, use.at_seq)))
 
     def _planted(
         self, key: dict[str, Any], fact: Fact, outcome: Mapping[str, Any]
@@ -223,6 +228,7 @@ class _SessionFacts:
             "source_seq": source,
             "needed_at_seq": outcome["at_seq"],
             "must_keep": fact.must_keep,
+            "lost_as": self._lost_as(fact),
         }
 
     def _outcome(self, fact: Fact, outcome: Mapping[str, Any]) -> str:
@@ -235,6 +241,9 @@ class _SessionFacts:
             return "contradicted" if currency == "contradicted" else "stale"
         if currency in ("current_only", "both") or (currency is None and is_present):
             return "present"
+        return self._lost_as(fact)
+
+    def _lost_as(self, fact: Fact) -> str:
         roles = {self._roles[seq - 1] for seq in fact.source_seqs if seq <= len(self._roles)}
         return "lost_re_readable" if roles == {"tool"} else "lost_said_once"
 
@@ -256,4 +265,5 @@ class _SessionFacts:
             "source_seq": use.first_seq,
             "needed_at_seq": use.at_seq,
             "must_keep": False,
+            "lost_as": f"lost_{use.severity}",
         }

@@ -21,7 +21,9 @@ def shared(data: RunData) -> RunData:
         for field in fields(data)
         if field.name != "about"
     }
-    frames["facts"] = frames["facts"].assign(text=_LEFT_OUT, source_line="", summary_line="")
+    frames["facts"] = frames["facts"].assign(
+        text=_LEFT_OUT, source_line="", summary_line="", question="", answer=""
+    )
     frames["cells"] = frames["cells"].assign(
         reason=[_LEFT_OUT if reason else "" for reason in frames["cells"]["reason"]]
     )

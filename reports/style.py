@@ -48,6 +48,8 @@ OUTCOME_COLOURS: dict[str, str] = {
     # Not the very values of the series: these stay as they are on a dark page.
     "recovered": "#005a8c",
     "present": "#0071b1",
+    "attention_loss": "#7ab8dc",
+    "inferred": "#009e74",
     "stale": "#f0e442",
     "contradicted": "#cc78a6",
     "lost_re_readable": "#e69e01",
@@ -58,6 +60,8 @@ OUTCOME_COLOURS: dict[str, str] = {
 OUTCOME_NAMES: dict[str, str] = {
     "recovered": "recovered by a reader",
     "present": "present",
+    "attention_loss": "present, not found by the reader",
+    "inferred": "absent, inferred or guessed by the reader",
     "stale": "stale value only",
     "contradicted": "contradicted",
     "lost_re_readable": "lost, re-readable",
@@ -68,6 +72,8 @@ OUTCOME_NAMES: dict[str, str] = {
 OUTCOME_HATCHES: dict[str, str] = {
     "recovered": "||",
     "present": "",
+    "attention_loss": "oo",
+    "inferred": "**",
     "stale": "\\\\",
     "contradicted": "xx",
     "lost_re_readable": "//",

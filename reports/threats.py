@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bench.plan import CONTROLS
+from bench.probing_options import is_stand_in
 from reports.fact_frames import counted
 from reports.frames import CELL_KEYS, RunData
 from reports.numbers import share, tokens
@@ -33,6 +34,7 @@ def threats(data: RunData) -> tuple[str, ...]:
         for look in (
             _denominators,
             _models,
+            _readers,
             _replay,
             _facts,
             _unequal,
@@ -85,6 +87,41 @@ def _models(data: RunData) -> Iterator[str]:
         yield (
             f"Lossy model: in {lossy} of {cells} cells units are forgotten by coin over the "
             "kinds that the scorer counts: compare only at equal summary tokens."
+        )
+
+
+def _readers(data: RunData) -> Iterator[str]:
+    cells = _own(data)
+    read = cells[cells["questions"] > 0]
+    if read.empty:
+        return
+    asked = int(read["questions"].sum())
+    for reader in in_order(read["reader"]):
+        if is_stand_in(reader):
+            part = read[read["reader"] == reader]
+            yield (
+                f"Stand-in reader: {int(part['questions'].sum()):,} questions in {len(part)} cells "
+                f"were answered by {label(reader, 24)}, which looks words up. It shows what could "
+                "be found again by the words of a question, not what a language model recalls."
+            )
+    ceiling = data.cells[data.cells["strategy"] == CONTROLS[0]]["recovered"].mean()
+    if ceiling == ceiling and ceiling < 1:
+        yield (
+            f"Readers miss things: from the full history {share(ceiling)} of the questions were "
+            "answered; recovered is given between that and what a bare request yields."
+        )
+    guessed = read["guessed"].mean()
+    if guessed == guessed:
+        yield (
+            f"Price of guessing: of the questions that nothing answers {share(guessed)} were "
+            f"answered with some value ({asked:,} questions in all); so much of what was inferred "
+            "may be luck."
+        )
+    compared = cells[cells["next_actions"] > 0]
+    if len(compared):
+        yield (
+            f"Next action: {int(compared['next_actions'].sum()):,} requests were compared; the "
+            f"full history agrees with itself in {share(compared['next_action_noise'].mean())}."
         )
 
 

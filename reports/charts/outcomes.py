@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STRATEGIES_MAX = 24
-_LIGHT = ("stale", "lost_re_readable", "contradicted", "unreadable")
+_LIGHT = ("attention_loss", "stale", "lost_re_readable", "contradicted", "unreadable")
 
 
 @style.drawing

@@ -269,7 +269,8 @@
       + `${loss.mustKeep ? "; must keep" : ""}`;
     entry.append(head, make("div", said, "story"), quote("source", loss.source || "not at hand"),
       quote("summary", loss.summary || (loss.outcome === "unserved" ? "no request was made, the replay had stopped" : "nothing like it")),
-      quote("answer", "not asked: the layer is what stands in the request, no reader was run"));
+      ...(loss.question ? [quote("question", loss.question)] : []),
+      quote("answer", loss.answer || "not asked: only what stands in the request was looked at"));
     return { entry, strategy: String(loss.strategy), outcome: loss.outcome, text: entry.textContent.toLowerCase() };
   });
   find("loss-list").append(...lossEntries.map((l) => l.entry));
