@@ -14,7 +14,9 @@ _ATTACHMENT_CHARACTERS = 4_000
 
 def _message_characters(message: Message) -> int:
     characters = len(message.text) + _ATTACHMENT_CHARACTERS * len(message.attachments)
-    return characters + sum(len(call.name) + len(call.arguments) for call in message.calls)
+    for call in message.calls:
+        characters += len(call.name) + len(call.arguments)
+    return characters
 
 
 def _tools_characters(tools: Sequence[ToolDefinition]) -> int:

@@ -67,9 +67,9 @@ class History:
                 f"event seq {event.seq} after {position} events: expected {position + 1}"
             )
         self._events.append(event)
-        if event.starts_turn:
-            self._turn_starts.append(position)
         role = event.message.role
+        if role == "user" and event.starts_turn:
+            self._turn_starts.append(position)
         start = position
         if role == "assistant":
             self._open_round = position

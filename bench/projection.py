@@ -160,9 +160,7 @@ class Projection:
     @cached_property
     def items(self) -> tuple[Item, ...]:
         """All items in order, the tail included."""
-        return self.head + tuple(
-            Kept(event) for event in self.history.events(self.tail_start, self.stop)
-        )
+        return self.head + tuple(map(Kept, self.history.events(self.tail_start, self.stop)))
 
     def shows_the_same_as(self, other: Projection) -> bool:
         """True when both have equal items; most are told apart by their number."""
@@ -172,7 +170,7 @@ class Projection:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of all items, in order."""
-        return tuple(item.message for item in self.items)
+        return tuple([item.message for item in self.items])
 
     @cached_property
     def leading_system(self) -> int:
@@ -289,13 +287,18 @@ class Projection:
         """Other text for the events with these seqs; unknown seqs are ignored."""
         known = references or {}
 
-        def shortened(item: Item) -> Item:
-            if isinstance(item, (Written, Native)) or item.event.seq not in texts:
-                return item
-            message = replace(item.message, text=texts[item.event.seq])
-            return Shortened(item.event, message, known.get(item.event.seq))
+        def shortened(event: Event, message: Message) -> Item:
+            message = replace(message, text=texts[event.seq])
+            return Shortened(event, message, known.get(event.seq))
 
-        return self.with_items([shortened(item) for item in self.items])
+        return self.with_items(
+            [
+                shortened(item.event, item.message)
+                if isinstance(item, (Kept, Shortened)) and item.event.seq in texts
+                else item
+                for item in self.items
+            ]
+        )
 
     def remember(self, value: Json) -> Projection:
         """This projection with another memory; it comes back as `view.memory` next time."""

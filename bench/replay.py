@@ -57,7 +57,7 @@ def _replayed(
                 stopped = Stopped(attempt.observation.index, attempt.refusal)
                 break
         history.append(event)
-        if event.starts_turn:
+        if event.message.role == "user" and event.starts_turn:
             engine.begin_turn()
     final = projection.advance()
     if manual and stopped is None:
