@@ -7,6 +7,7 @@ The others are asked over the network; what they need is imported when one is ma
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from bench.errors import UsageError
 from bench.models.lossy import LossyModel
@@ -37,6 +38,12 @@ def make_model(
     `purpose` is what its calls are recorded as (see `CallObservation`).
     """
     wanted = spec.strip()
+    faults = settings.faults
+    if faults is not None and purpose == "summary":
+        from bench.providers.simulated_faults import FaultyModel
+
+        settings = replace(settings, faults=None)
+        return FaultyModel(make_model(wanted, settings), faults, settings=settings)
     if wanted == "offline":
         return OfflineModel()
     lossy = _LOSSY.fullmatch(wanted)

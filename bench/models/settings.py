@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bench.providers.purse import PurseDescription
+    from bench.providers.simulated_faults import FaultPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,7 @@ class ModelSettings:
     concurrency: int = 4
     purse: PurseDescription | None = None
     windows: tuple[tuple[str, int], ...] = ()
+    faults: FaultPlan | None = None
     is_rehearsal: bool = False
 
 
