@@ -85,7 +85,10 @@ def _check(spec: str, settings: ModelSettings) -> int | None:
     """Checks one model; the window that the server tells of it, None where it tells none."""
     vendor, name = parse_remote(spec)
     base_url = base_url_of(vendor, settings)
-    key = key_of(vendor, base_url)
+    try:
+        key = key_of(vendor, base_url)
+    except UsageError as error:
+        raise UsageError(f"--model {spec}: {error}") from error
     reply = _models(vendor, base_url, key, settings)
     listed = _listed(reply)
     if listed and name in listed:

@@ -12,7 +12,7 @@ from functools import partial
 from time import perf_counter
 from typing import TypeVar
 
-from bench.errors import RunHalted
+from bench.errors import RunHalted, UsageError
 from bench.events import Message, ToolDefinition
 from bench.models.model import Completion
 from bench.models.settings import ModelSettings
@@ -277,7 +277,11 @@ class RemoteModel:
         return answer
 
     def _send(self, wanted: Wanted[Answer], seen: CallObservation) -> Answer:
-        key_header = self._vendor.headers(key_of(self._vendor, self._base_url))
+        try:
+            key_header = self._vendor.headers(key_of(self._vendor, self._base_url))
+        except UsageError as error:
+            # Told before the run; a worker on another machine may have another environment.
+            raise RunHalted(f"{self.name}: {error}") from error
         wanted = replace(wanted, headers={**wanted.headers, **key_header})
         tries = Tries()
         started = perf_counter()

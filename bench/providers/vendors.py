@@ -160,6 +160,6 @@ def key_of(vendor: Vendor, base_url: str) -> str | None:
     if is_loopback(base_url):
         return None
     raise UsageError(
-        f"--model {vendor.name}:...: no key for {urlsplit(base_url).netloc}: put it into the "
-        f"environment variable {vendor.key_variable}"
+        f"no key for {urlsplit(base_url).netloc}: put it into the environment variable "
+        f"{vendor.key_variable}"
     )
