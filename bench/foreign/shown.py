@@ -65,7 +65,7 @@ class Shown:
 
 def shown(view: Projection, tools: Sequence[ToolDefinition], wire: Wire) -> Shown:
     """The view on a wire, in objects that nobody else holds."""
-    rendered = [told for told in render(view).messages if not _is_marked_line(told, wire)]
+    rendered = [one for one in render(view).messages if not _is_marked_line(one, wire)]
     told = to_openai if wire == "openai" else to_anthropic
     request = told(Rendered(tuple(rendered), 0), tools)
     leading = next((i for i, m in enumerate(rendered) if m.role != "system"), len(rendered))
@@ -73,11 +73,9 @@ def shown(view: Projection, tools: Sequence[ToolDefinition], wire: Wire) -> Show
     if wire == "openai":
         neutral = openai_messages(request.messages)
     else:
-        told = [
-            _anthropic_alone(message, index < leading) for index, message in enumerate(rendered)
-        ]
-        neutral = [message for message, _ in told]
-        blocks = tuple(keys for _, keys in told)
+        alone = [_anthropic_alone(one, index < leading) for index, one in enumerate(rendered)]
+        neutral = [message for message, _ in alone]
+        blocks = tuple(keys for _, keys in alone)
     positions = _positions(view, rendered)
     messages = tuple(
         ShownMessage(message, None if at is None else view.items[at], at)
