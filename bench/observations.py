@@ -40,7 +40,8 @@ class CompactionObservation:
     `request` is the index of the request it was made for (the number of requests for a manual one
     at the end). Tokens are true, estimates the strategy's own. `covered_messages` counts items of
     the projection before that are gone after; `generation` counts accepted summaries.
-    `head_before` and `head` index `Replay.heads`.
+    `head_before` and `head` index `Replay.heads`; after `head` everything from `tail_start` on was
+    shown. `repetition` counts from 1 when the same span was summarised again, 0 the first time.
     """
 
     request: int
@@ -66,6 +67,8 @@ class CompactionObservation:
     head: int
     violations: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
+    repetition: int = 0
+    tail_start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
