@@ -29,6 +29,7 @@ class Tried:
     outcome: Outcome
     reason: str
     violations: tuple[str, ...] = ()
+    repetition: int = 0
 
     @property
     def is_accepted(self) -> bool:
@@ -96,4 +97,6 @@ def observed(
         head=heads.index(after),
         violations=tried.violations,
         details=diagnostics,
+        repetition=tried.repetition,
+        tail_start=after.tail_start,
     )
