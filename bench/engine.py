@@ -102,7 +102,8 @@ class Engine:
 
     `low_water` and `recoveries` belong to one turn, `accepted` to the provider's route (F9), so
     whoever keeps a conversation saves them and sets them again. `on_accepted` is asked before a
-    result counts: it may keep it, or refuse it with an outcome and a reason (F8.5).
+    result counts: it may keep it, or refuse it with an outcome and a reason (F8.5). `repeat` is how
+    often each span is summarised in a row: twice and more is a cascade of summaries.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class Engine:
         session: Session,
         *,
         forced_requests: frozenset[int] | None = None,
+        repeat: int = 1,
     ) -> None:
         self.policy = policy_of(strategy)
         self.threshold = threshold_of(self.policy, provider.window)
@@ -130,6 +132,8 @@ class Engine:
         self._waived = frozenset(name for name, _ in self.policy.waives)
         self._estimator = estimator_of(strategy)
         self._heads = Heads()
+        self._repeat = repeat
+        self._repetition = 0
         self._sizes = ProjectionSizes(self._estimator.message_units, native_size=self._native_units)
         self._tools_units = (
             self._estimator.tools_units(session.tools) if self.policy.count_tools else 0
@@ -182,6 +186,7 @@ class Engine:
             return Prepared(projection, projection)
         target = 0 if self._forced_requests is not None else self.threshold
         prepared = self._run_stages(projection, self.policy.stages, "budget", request, target)
+        prepared = self._repeated(prepared, request)
         last = prepared.outcomes[-1] if prepared.outcomes else "nothing"
         if last not in ("failed", "suppressed"):
             self.low_water = self.size(prepared.lasting)
@@ -216,6 +221,7 @@ class Engine:
             if decisive != "nothing":
                 found = f"{decisive}: {self.compactions[-1].reason}"
             return Recovery(None, is_spent, found, prepared.lasting)
+        prepared = self._repeated(prepared, request)
         self.low_water = self.size(prepared.lasting)
         self.retries = replace(self.retries, overflow=self.retries.overflow + 1)
         return Recovery(prepared, is_spent)
@@ -223,6 +229,24 @@ class Engine:
     def compact_now(self, projection: Projection, request: int) -> Prepared:
         """Manual compaction of an idle session (F2.3)."""
         return self._run_stages(projection, self.policy.stages, "manual", request, 0)
+
+    def _repeated(self, prepared: Prepared, request: int) -> Prepared:
+        """The same span compacted again with nothing in between, until nothing comes of it.
+
+        A summary of a summary needn't be shorter to be one, so no gain is asked of it.
+        """
+        stages = [replace(one, must_shrink=False) for one in self.policy.stages if one.is_lasting]
+        outcomes = prepared.outcomes
+        for repetition in range(1, self._repeat):
+            if "accepted" not in outcomes:
+                break
+            self._repetition = repetition
+            again = self._run_stages(prepared.lasting, stages, "manual", request, 0)
+            outcomes = again.outcomes
+            if "accepted" in outcomes:
+                prepared = replace(prepared, lasting=again.lasting, sent=again.sent)
+        self._repetition = 0
+        return prepared
 
     def _run_stages(
         self,
@@ -294,7 +318,8 @@ class Engine:
         if outcome == "nothing" and candidate is not None:
             return outcome, view.remember(candidate.memory)
         after = candidate if outcome == "accepted" and candidate is not None else view
-        self._record(Tried(view, after, budget, request, ask, outcome, reason, broken))
+        repetition = self._repetition
+        self._record(Tried(view, after, budget, request, ask, outcome, reason, broken, repetition))
         return outcome, after
 
     def _judge(
