@@ -26,25 +26,32 @@ def replay(
     provider: Provider,
     *,
     cuts: Cuts = None,
+    repeat: int = 1,
     manual: bool = False,
 ) -> Replay:
     """Replays `session` through `strategy` against `provider`.
 
     `cuts` forces that many compaction points, evenly spaced, or those of the recording's own
-    tool ("recorded"), instead of the strategy's own triggers; `manual` compacts once more at the
-    end. A request that can't be rescued ends the replay (`Replay.stopped`).
+    tool ("recorded"), instead of the strategy's own triggers. Each span is summarised `repeat`
+    times in a row, summary of summary; `manual` compacts once more at the end. A request that can't be rescued ends the replay (`Replay.stopped`).
     """
     with opened(strategy) as alive:
-        return _replayed(session, alive, provider, cuts, manual=manual)
+        return _replayed(session, alive, provider, cuts, repeat, manual=manual)
 
 
 def _replayed(
-    session: Session, strategy: Strategy, provider: Provider, cuts: Cuts, *, manual: bool
+    session: Session,
+    strategy: Strategy,
+    provider: Provider,
+    cuts: Cuts,
+    repeat: int,
+    *,
+    manual: bool,
 ) -> Replay:
     history = History()
     total = sum(event.message.role == "assistant" for event in session.events)
     forced = cut_points(session, total, cuts)
-    engine = Engine(strategy, provider, session, forced_requests=forced)
+    engine = Engine(strategy, provider, session, forced_requests=forced, repeat=repeat)
     projection = Projection.whole(history)
     requests: list[RequestObservation] = []
     stopped: Stopped | None = None
