@@ -33,7 +33,8 @@ def replay(
 
     `cuts` forces that many compaction points, evenly spaced, or those of the recording's own
     tool ("recorded"), instead of the strategy's own triggers. Each span is summarised `repeat`
-    times in a row, summary of summary; `manual` compacts once more at the end. A request that can't be rescued ends the replay (`Replay.stopped`).
+    times in a row, summary of summary; `manual` compacts once more at the end. A request that
+    can't be rescued ends the replay (`Replay.stopped`).
     """
     with opened(strategy) as alive:
         return _replayed(session, alive, provider, cuts, repeat, manual=manual)
