@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.facts import Use
+from bench.observations import RequestObservation
 from bench.scoring_visibility import Visibility
 from bench.session_index import Needle
 
@@ -55,18 +56,14 @@ def follow(
     """All entities at risk at the first accepted compactions, with what became of them.
 
     `uses` are in the order of `find_uses`. Several compactions for one request each count as a
-    generation, but what they left is looked at once, in the projection that was sent. Later
-    generations than `GENERATIONS_MAX` aren't followed.
+    generation, but what they left is looked at once, in the projection that was sent; only where
+    the same span was summarised again is each looked at, in what it left itself. Later generations
+    than `GENERATIONS_MAX` aren't followed.
     """
     starts = [use.request for use in uses]
-    # A later compaction for the same request replaces the earlier generation.
-    accepted = _accepted(visibility)[:GENERATIONS_MAX]
-    generations = {at_seq: number for number, at_seq in enumerate(accepted, start=1)}
     followed: list[FollowedEntity] = []
-    for at_seq, generation in generations.items():
-        seen = visibility.request_at(at_seq)
-        if seen is None:
-            continue
+    for generation, seen in _generations(visibility):
+        at_seq = seen.at_seq
         request = bisect_left(visibility.index.request_seqs, at_seq)
         first = bisect_left(starts, request)
         last = bisect_left(starts, request + horizon_steps)
@@ -79,12 +76,20 @@ def follow(
     return tuple(followed)
 
 
-def _accepted(visibility: Visibility) -> list[int]:
-    return [
-        compaction.at_seq
-        for compaction in visibility.replay.compactions
-        if compaction.outcome == "accepted"
-    ]
+def _generations(visibility: Visibility) -> list[tuple[int, RequestObservation]]:
+    """The number of each generation from 1, and what it showed at the request it was made for."""
+    accepted = [one for one in visibility.replay.compactions if one.outcome == "accepted"]
+    repeated = {one.at_seq for one in accepted if one.repetition}
+    found: dict[tuple[int, int], tuple[int, RequestObservation]] = {}
+    for number, one in enumerate(accepted[:GENERATIONS_MAX], start=1):
+        seen = visibility.request_at(one.at_seq)
+        if seen is None:
+            continue
+        if one.at_seq in repeated:
+            seen = replace(seen, head=one.head, tail_start=one.tail_start)
+        # A later compaction for the same request replaces the earlier generation.
+        found[one.at_seq, one.repetition] = number, seen
+    return list(found.values())
 
 
 def survival(followed: Sequence[FollowedEntity]) -> tuple[Survival, ...]:
