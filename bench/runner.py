@@ -79,7 +79,7 @@ def execute(
     here if that is one. Interrupted, what was finished is saved. Raises RunHalted when a task
     couldn't go on and no other would, UsageError when the cluster can't be used.
     """
-    with closing(_finished(tasks, workers, cluster)) as parts:
+    with closing(finished(tasks, workers, cluster)) as parts:
         for part in parts:
             if isinstance(part, PackedSession):
                 run.save_session_rows(part.rows)
@@ -89,7 +89,7 @@ def execute(
                 done(part.done)
 
 
-def _finished(
+def finished(
     tasks: Sequence[Task], workers: int, cluster: str | None
 ) -> Generator[PackedSession | PackedCell, None, None]:
     """Everything that is finished, in the order in which it is."""

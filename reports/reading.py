@@ -38,13 +38,14 @@ if TYPE_CHECKING:
     import pandas
 
 
-def read_run(folder: Path, *, share: bool = False) -> RunData:
+def read_run(folder: Path, *, share: bool = False, results: Results | None = None) -> RunData:
     """The frames of a run; `share` leaves out excerpts and hashes the ids of sessions.
 
-    Raises UsageError when the folder holds no run.
+    `results` are those of this run, where somebody has computed them already. Raises UsageError
+    when the folder holds no run.
     """
     with Run.open(folder) as run:
-        results = results_of(run)
+        results = results or results_of(run)
         facts, survival = _outcomes(run)
         data = RunData(
             about_run(run, results, folder),

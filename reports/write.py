@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.errors import UsageError
+from bench.results import Results
 from reports.frames import RunData
 
 DEFAULT_FORMATS: tuple[str, ...] = ("html", "md", "svg", "png", "csv")
@@ -19,19 +20,21 @@ def write_reports(
     *,
     brief: bool = False,
     share: bool = False,
+    results: Results | None = None,
 ) -> list[Path]:
     """Writes reports of the run in `run_folder` into `to` (default: the same folder).
 
     `brief` makes the Markdown at most 25 lines, `share` leaves out excerpts and hashes the ids of
-    sessions. Returns the written files, the page first. Raises UsageError for a folder without a
-    run, an unknown format, or a place that can't be written.
+    sessions. `results` spares computing them again. Returns the written files, the page first.
+    Raises UsageError for a folder without a run, an unknown format, or a place that can't be
+    written.
     """
     for name in formats:
         if name not in FORMATS:
             raise UsageError(f"report format {name}: unknown, there are: {', '.join(FORMATS)}")
     from reports.reading import read_run
 
-    data = read_run(run_folder, share=share)
+    data = read_run(run_folder, share=share, results=results)
     target = to if to is not None else run_folder
     try:
         target.mkdir(parents=True, exist_ok=True)

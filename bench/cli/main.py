@@ -14,6 +14,7 @@ from typing import NoReturn, TypeAlias
 
 from bench.cli.gate_options import add_compare, add_gate, add_init
 from bench.cli.model_options import add_model_options
+from bench.cli.money_options import add_money_options
 from bench.cli.probe_options import add_probe_options
 from bench.cli.score import add_score
 from bench.errors import UsageError
@@ -96,6 +97,7 @@ def _add_run(commands: Commands) -> None:
         help="force the same N compaction points on every strategy, or those of the recording",
     )
     run.add_argument("--workers", type=int, metavar="N", help="processes to use (default 1)")
+    run.add_argument("--cluster", metavar="ADDRESS", help="run on a Dask cluster: its scheduler")
     run.add_argument("--out", metavar="DIR", help="run folder (default .bench/runs/TIME)")
     run.add_argument("--format", metavar="FORMAT", help="session format, instead of detecting it")
     run.add_argument("--config", metavar="FILE.toml", help="options from a file")
@@ -106,6 +108,7 @@ def _add_run(commands: Commands) -> None:
     run.add_argument("--no-report", action="store_true", help="only store and print")
     run.add_argument("--json", action="store_true", help="one JSON document on stdout")
     add_model_options(run, has_arbiter=True)
+    add_money_options(run)
 
 
 def _add_compact(commands: Commands) -> None:

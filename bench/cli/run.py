@@ -6,21 +6,29 @@ import argparse
 import shlex
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.cli.main import EXIT_INTERRUPTED, EXIT_NO_VERDICT
+from bench.cli.main import EXIT_FINE, EXIT_INTERRUPTED, EXIT_NO_VERDICT
 from bench.cli.model_options import (
     MODEL_KEYS,
     arbiter_label,
     arbiter_of,
     checked_models,
     settings_of,
-    tell_hosts,
 )
-from bench.cli.output import harmless, note, print_json
+from bench.cli.money_options import (
+    MONEY_KEYS,
+    Money,
+    dry_run,
+    funded,
+    money_of,
+    save_spending,
+    spent_of,
+)
+from bench.cli.output import note, print_json
 from bench.cli.probe_options import PROBE_KEYS, probe_options_of
-from bench.cli.progress import clear_line, progress_line
+from bench.cli.progress import Progress, clear_line, progress_line
 from bench.cli.wanted import cuts_of, load_wanted
 from bench.corpus import DATASET_PREFIX
 from bench.errors import RunHalted, UsageError
@@ -32,7 +40,7 @@ from bench.plan import parse_window
 from bench.probing_options import probes_to_json
 from bench.registry import check_ready, make_strategies, make_strategy, prompts_of, registered
 from bench.results import Results, results_of
-from bench.runner import CellDone, RunOptions, Task, execute, plan_run, tasks_of
+from bench.runner import RunOptions, Task, execute, plan_run, tasks_of
 from bench.store import Run
 
 DEFAULT_STRATEGIES = ("head_tail", "layered", "prune", "native")
@@ -54,34 +62,40 @@ _CONFIG_KEYS = (
     "sample_seed",
     *PROBE_KEYS,
     *MODEL_KEYS,
+    *MONEY_KEYS,
+    "cluster",
 )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Replays, scores, stores, reports; the exit code is that of the verdict."""
     _fill_from_config(arguments)
-    options = checked_models(_options(arguments))
+    options = _options(arguments)
+    money = money_of(arguments, options)
+    if not arguments.dry_run:
+        options = checked_models(options)
     started = time.strftime("%Y-%m-%dT%H-%M-%S")
     loaded = load_wanted(arguments)
     facts = facts_beside([session.path for session in loaded.sessions])
     plan, surveyed = plan_run(loaded.sessions, options, progress_line)
     folder = Path(arguments.out) if arguments.out else _free_folder(_RUNS / started)
+    if arguments.dry_run:
+        left = tasks_of(plan, loaded.sessions, surveyed, facts, options, _done_in(arguments))
+        dry_run(left, money, Progress(), as_json=arguments.json)
+        return EXIT_FINE
     with _open(folder, arguments, options) as store:
         tasks = tasks_of(plan, loaded.sessions, surveyed, facts, options, store.has_cell)
         warnings = [*_rejected(loaded, arguments), *plan.warnings]
         store.save_warnings([*warnings, *_said_of_recordings(loaded.sessions, options)])
-        tell_hosts(options, tasks, surveyed)
         try:
-            _execute(store, tasks, options)
+            _execute(store, tasks, len(plan.cells), money, arguments)
         except KeyboardInterrupt:
-            clear_line()
             note(
-                f"compaction-bench: interrupted; finished sessions are saved in {folder}, go on "
+                f"compaction-bench: interrupted; finished cells are saved in {folder}, go on "
                 f"with the same command and --out {folder} --resume"
             )
             return EXIT_INTERRUPTED
         except RunHalted as halt:
-            clear_line()
             note(
                 f"compaction-bench: stopped: {halt.reason}; finished cells are saved in {folder}, "
                 f"go on with the same command and --out {folder} --resume"
@@ -93,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         from reports.write import write_reports
 
         progress_line("writing reports")
-        written = write_reports(folder)
+        written = write_reports(folder, results=results)
         clear_line()
     return _present(folder, results, written, as_json=arguments.json)
 
@@ -110,22 +124,19 @@ def _present(folder: Path, results: Results, written: Sequence[Path], *, as_json
     return results.verdict.exit_code
 
 
-def _execute(store: Run, tasks: Sequence[Task], options: RunOptions) -> None:
-    total = sum(len(task.cells) for task in tasks)
-    finished = 0
-    started = time.monotonic()
-
-    def done(one: CellDone) -> None:
-        nonlocal finished
-        finished += 1
-        left = (time.monotonic() - started) / finished * (total - finished)
-        progress_line(
-            f"{finished} of {total} cells, {left:.0f} s left, last: {harmless(one.session, 40)}"
-        )
-
-    progress_line(f"0 of {total} cells")
-    execute(store, tasks, options.workers, done)
-    clear_line()
+def _execute(
+    store: Run, tasks: Sequence[Task], cells: int, money: Money, arguments: argparse.Namespace
+) -> None:
+    """Performs the tasks, which are what is left of `cells` planned ones."""
+    progress = Progress(spent_of(store, money))
+    try:
+        tasks = funded(store, tasks, money, progress, cluster=arguments.cluster)
+        progress.begin("", cells, cells - sum(len(task.cells) for task in tasks))
+        workers = arguments.workers or 1
+        execute(store, tasks, workers, progress.done, cluster=arguments.cluster)
+    finally:
+        progress.end()
+        save_spending(store, money)
 
 
 def _options(arguments: argparse.Namespace) -> RunOptions:
@@ -140,6 +151,8 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
     ):
         if value is not None and value < least:
             raise UsageError(f"{option} {value}: at least {least}")
+    if arguments.cluster is not None and arguments.workers is not None:
+        raise UsageError("--workers: not with --cluster, which has as many workers as it has")
     models = tuple(make_model(text).name for text in arguments.model or ["offline"])
     return RunOptions(
         specs=tuple(dict.fromkeys(one.spec for one in made)),
@@ -219,6 +232,15 @@ def _free_folder(wanted: Path) -> Path:
         candidate = wanted.with_name(f"{wanted.name}-{number}")
         number += 1
     return candidate
+
+
+def _done_in(arguments: argparse.Namespace) -> Callable[[str], bool]:
+    """Whether a cell is finished in the run that --resume names; none is without it."""
+    if not (arguments.resume and arguments.out):
+        return lambda _: False
+    with Run.open(Path(arguments.out)) as store:
+        done = {one.cell.identity for one in store.cells() if one.status != "error"}
+    return done.__contains__
 
 
 def _open(folder: Path, arguments: argparse.Namespace, options: RunOptions) -> Run:

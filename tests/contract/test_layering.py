@@ -57,6 +57,7 @@ ASSEMBLY = {
     "reading_cells",
     "registry",
     "cluster",
+    "estimating",
     "local_workers",
     "rescoring",
     "runner",
