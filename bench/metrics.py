@@ -157,6 +157,35 @@ METRICS: tuple[Metric, ...] = (
         "Billed with cache reads and writes, over the baseline billed in the same way.",
     ),
     Metric(
+        "summariser_share",
+        "Summariser's share",
+        "share",
+        "lower",
+        "cost",
+        "share",
+        "The part of the tokens sent that the summariser read and wrote.",
+    ),
+    Metric(
+        "break_even_requests",
+        "Break-even",
+        "requests",
+        "lower",
+        "cost",
+        "count",
+        "Requests after the first compaction until the bill stays below that of the full history; "
+        "none when it never does.",
+    ),
+    Metric(
+        "tokens_reread_debt",
+        "Re-read debt",
+        "tokens",
+        "lower",
+        "cost",
+        "tokens",
+        "Tokens of the tool results that held what was needed and wasn't visible, each once: what "
+        "reading them again would have cost.",
+    ),
+    Metric(
         "compactions",
         "Compactions",
         "accepted",
