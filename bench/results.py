@@ -47,6 +47,10 @@ _UNSCORED: tuple[str, ...] = (
     "tokens_baseline",
     "tokens_peak",
     "cost_ratio",
+    "cost_by_cache",
+    "summariser_share",
+    "break_even_requests",
+    "tokens_reread_debt",
 )
 
 
