@@ -37,6 +37,8 @@ MEANS: tuple[str, ...] = (
     "stale",
     "invented",
     "cost_ratio",
+    "summariser_share",
+    "break_even_requests",
     "compactions",
     "seconds",
 )
