@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from bench.costs import costs
+from bench.costs import cost_ratios, costs
 from bench.events import Session
 from bench.facts import Fact, Use
 from bench.found_facts import find_uses
@@ -31,6 +31,7 @@ from bench.scoring import (
     score,
 )
 from bench.scoring_recovered import Reading, read
+from bench.scoring_debt import reread_debt_tokens
 from bench.session_index import SessionIndex
 from bench.validity import invalid_requests
 
@@ -39,9 +40,15 @@ NOT_EXERCISED_REASON = "not exercised: nothing was compacted, so nothing could b
 NO_CONTROLS_REASON = "the controls of this layer weren't asked"
 
 
-def replay_control(session: Session, spec: str) -> Replay:
+def replay_control(session: Session, spec: str, *, overhead_tokens: int = 0) -> Replay:
     """A replay of a control; the window means nothing to it."""
-    provider = SimulatedProvider(OfflineModel(), 1, tools=session.tools, ignore_window=True)
+    provider = SimulatedProvider(
+        OfflineModel(),
+        1,
+        tools=session.tools,
+        overhead_tokens=overhead_tokens,
+        ignore_window=True,
+    )
     return replay(session, make_strategy(spec).strategy, provider)
 
 
@@ -70,13 +77,21 @@ class Judge:
 
     @classmethod
     def of(
-        cls, session: Session, facts: Sequence[Fact], uses: Sequence[Use] | None = None
+        cls,
+        session: Session,
+        facts: Sequence[Fact],
+        uses: Sequence[Use] | None = None,
+        *,
+        overhead_tokens: int = 0,
     ) -> Judge:
-        """Replays the controls and scores them; `uses` are found anew unless given."""
+        """Replays the controls and scores them; `uses` are found anew unless given.
+
+        `overhead_tokens` is what every request carries beside what was recorded of it.
+        """
         index = SessionIndex(session)
         found = tuple(find_uses(index) if uses is None else uses)
-        ceiling = replay_control(session, "keep_all")
-        floor = replay_control(session, "empty")
+        ceiling = replay_control(session, "keep_all", overhead_tokens=overhead_tokens)
+        floor = replay_control(session, "empty", overhead_tokens=overhead_tokens)
         history = History(session.events)
         return cls(
             history=history,
@@ -181,7 +196,9 @@ class Judge:
         return {
             **row,
             **asdict(costs(seen, self.ceiling)),
+            "cost_by_cache": cost_ratios(seen, self.ceiling),
             "tokens_recovery": found.tokens_recovery,
+            "tokens_reread_debt": reread_debt_tokens(self.index, self.uses, found.visible),
             "compactions": len(accepted),
             "grew": sum(one.tokens_after > one.tokens_before for one in accepted),
             "invalid_projections": len(invalid_requests(seen, self.history)),
