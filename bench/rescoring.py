@@ -7,15 +7,22 @@ from typing import Any
 
 from bench.judging import Judge
 from bench.reading_cells import controls_among
+from bench.overhead import overhead_tokens, parse_overhead
 from bench.store import Run
 
 
 def rescore(run: Run) -> int:
     """Replaces every score of the run; returns how many cells were scored."""
     scored: list[tuple[str, dict[str, Any]]] = []
+    overhead = parse_overhead(run.information().get("overhead"))
     cells = sorted(run.cells(), key=lambda stored: stored.cell.session)
     for session_id, members in groupby(cells, key=lambda stored: stored.cell.session):
-        judge = Judge.of(run.session(session_id), run.facts(session_id))
+        session = run.session(session_id)
+        judge = Judge.of(
+            session,
+            run.facts(session_id),
+            overhead_tokens=overhead_tokens(session, overhead),
+        )
         cells_here = list(members)
         answers = [(one.cell, run.answers(one.cell.identity)) for one in cells_here]
         for stored, (_, own) in zip(cells_here, answers, strict=True):
