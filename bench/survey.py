@@ -12,14 +12,16 @@ from bench.providers.simulated import SimulatedProvider
 from bench.session_digest import session_digest
 
 
-def survey(session: Session) -> PlannedSession:
-    """Floor and peak in true tokens.
+def survey(session: Session, *, overhead_tokens: int = 0) -> PlannedSession:
+    """Floor and peak in true tokens, `overhead_tokens` of every request included.
 
     The floor is the largest request that shows only the leading system messages and the newest
     user request, the peak the largest that shows everything.
     """
     history = History(session.events)
-    provider = SimulatedProvider(OfflineModel(), 0, tools=session.tools)
+    provider = SimulatedProvider(
+        OfflineModel(), 0, tools=session.tools, overhead_tokens=overhead_tokens
+    )
     floor = peak = 0
     newest_floor: int | None = None
     pinned: list[Kept] = []
