@@ -16,6 +16,7 @@ from bench.facts import Fact, Use
 from bench.models import ModelSettings
 from bench.models.settings import DEFAULT_SETTINGS
 from bench.observations import AnswerObservation, CallObservation, Replay
+from bench.overhead import NO_OVERHEAD, Overhead
 from bench.plan import Cell
 from bench.probing_options import DEFAULT_PROBES, ProbeOptions
 from bench.replay import Cuts
@@ -28,7 +29,9 @@ class RunOptions:
 
     `prompts` holds the texts of summary prompts by digest, since a spec names them so. `settings`
     is what real models need beside their names. `probes` says what readers are asked. `arbiter` is
-    who accepts requests: "simulated", or "live", each cell's own model (never for controls).
+    who accepts requests: "simulated", or "live", each cell's own model (never for controls). Each
+    span is summarised `repeat` times in a row; `overhead` is what requests carry beside what was
+    recorded of them, in tokens or "auto".
     """
 
     specs: tuple[str, ...]
@@ -36,6 +39,8 @@ class RunOptions:
     models: tuple[str, ...] = ("offline",)
     seeds: tuple[int, ...] = (0,)
     cuts: Cuts = None
+    repeat: int = 1
+    overhead: Overhead = NO_OVERHEAD
     workers: int = 1
     prompts: Mapping[str, str] = field(default_factory=dict)
     settings: ModelSettings = DEFAULT_SETTINGS
@@ -45,7 +50,10 @@ class RunOptions:
     @property
     def fact_version(self) -> str:
         """What the facts and scores of a cell rest on."""
-        return f"{ENTITY_TABLE_VERSION}/cuts={self.cuts}"
+        parts = [ENTITY_TABLE_VERSION, f"cuts={self.cuts}"]
+        parts += [f"repeat={self.repeat}"] if self.repeat != 1 else []
+        parts += [f"overhead={self.overhead}"] if self.overhead != NO_OVERHEAD else []
+        return "/".join(parts)
 
     @property
     def result_version(self) -> str:
