@@ -15,6 +15,7 @@ from bench.inspecting import describe
 from bench.judging import Judge, replay_control
 from bench.models import Model, make_model
 from bench.observations import CallObservation, Replay, Retries
+from bench.overhead import overhead_tokens
 from bench.plan import Cell
 from bench.projection import Projection
 from bench.provider import Provider
@@ -99,7 +100,8 @@ def perform_in_parts(task: Task) -> Iterator[SessionOutcome | CellOutcome]:
     Raises RunHalted when a cell can't go on and no other would.
     """
     session = task.session
-    judge = Judge.of(session, task.facts)
+    overhead = overhead_tokens(session, task.options.overhead)
+    judge = Judge.of(session, task.facts, overhead_tokens=overhead)
     if not task.options.settings.is_rehearsal:
         canaries = _canaries(session)
         yield SessionOutcome(
@@ -170,6 +172,7 @@ def _replay_cell(task: Task, cell: Cell, model: Model) -> Replay:
         model,
         cell.window,
         tools=session.tools,
+        overhead_tokens=overhead_tokens(session, options.overhead),
         seed=cell.seed,
         ignore_window=policy.ignores_window,
     )
@@ -178,7 +181,9 @@ def _replay_cell(task: Task, cell: Cell, model: Model) -> Replay:
 
         if is_remote_model(model):
             provider = LiveProvider(model, cell.window, tools=session.tools, seed=cell.seed)
-    return replay(session, strategy, provider, cuts=None if policy.is_control else options.cuts)
+    if policy.is_control:
+        return replay(session, strategy, provider)
+    return replay(session, strategy, provider, cuts=options.cuts, repeat=options.repeat)
 
 
 def _status(task: Task, cell: Cell, seen: Replay) -> tuple[str, str]:
