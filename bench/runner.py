@@ -14,6 +14,7 @@ from bench.errors import RunHalted
 from bench.events import Session
 from bench.facts import Fact
 from bench.performing import pack, perform, perform_in_parts
+from bench.overhead import overhead_tokens
 from bench.plan import Plan, PlannedSession, make_plan
 from bench.probing_options import is_stand_in
 from bench.store import Run
@@ -33,7 +34,8 @@ def plan_run(
     surveyed: list[PlannedSession] = []
     for session in sessions:
         progress(f"measuring {session.id}")
-        surveyed.append(survey(session))
+        overhead = overhead_tokens(session, options.overhead)
+        surveyed.append(survey(session, overhead_tokens=overhead))
     plan = make_plan(
         surveyed,
         options.specs,
