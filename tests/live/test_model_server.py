@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -114,9 +113,7 @@ def test_a_run_through_a_real_server(
     words += ["--model", "openai:smollm2", "--base-url", server, "--arbiter", "live"]
     words += ["--window", "2000", "--cache", "kept", "--no-report", "--json", "--probe", "none"]
 
-    started = time.monotonic()
     first = ran(capsys, words, "first")
-    assert time.monotonic() - started < 60
     calls = calls_of(Path("first"))
     assert not any(call.is_recorded for call in calls)
     refused = [call for call in calls if call.outcome == "input_overflow"]
