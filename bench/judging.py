@@ -6,9 +6,11 @@ Used right after a replay and again by `report --rescore`; nothing here asks a m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
+from functools import cached_property
 from typing import Any
 
+from bench import scoring_cache
 from bench.costs import cost_ratios, costs
 from bench.events import Session
 from bench.facts import Fact, Use
@@ -30,8 +32,9 @@ from bench.scoring import (
     retention_recoverable,
     score,
 )
-from bench.scoring_recovered import Reading, read
 from bench.scoring_debt import reread_debt_tokens
+from bench.scoring_keys import combined, replay_key, session_key
+from bench.scoring_recovered import Reading, read
 from bench.session_index import SessionIndex
 from bench.validity import invalid_requests
 
@@ -62,18 +65,25 @@ class ControlAnswers:
     floor: tuple[AnswerObservation, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Judge:
-    """What all cells of one session are judged with: its index, facts, uses and controls."""
+    """What all cells of one session are judged with: its index, facts, uses and controls.
 
-    history: History
-    index: SessionIndex
-    facts: tuple[Fact, ...]
-    uses: tuple[Use, ...]
-    ceiling: Replay
-    floor: Replay
-    ceiling_scores: Scores
-    floor_scores: Scores
+    Each is made when it is first asked for: what an earlier run on this machine found is taken from
+    the cache (`scoring_cache`), and then most of them aren't needed.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        facts: Sequence[Fact],
+        uses: Sequence[Use] | None = None,
+        *,
+        overhead_tokens: int = 0,
+    ) -> None:
+        self.session = session
+        self.overhead_tokens = overhead_tokens
+        self.facts = tuple(facts)
+        self._given_uses = None if uses is None else tuple(uses)
 
     @classmethod
     def of(
@@ -84,25 +94,64 @@ class Judge:
         *,
         overhead_tokens: int = 0,
     ) -> Judge:
-        """Replays the controls and scores them; `uses` are found anew unless given.
+        """The judge of a session; `uses` are found anew unless given.
 
         `overhead_tokens` is what every request carries beside what was recorded of it.
         """
-        index = SessionIndex(session)
-        found = tuple(find_uses(index) if uses is None else uses)
-        ceiling = replay_control(session, "keep_all", overhead_tokens=overhead_tokens)
-        floor = replay_control(session, "empty", overhead_tokens=overhead_tokens)
-        history = History(session.events)
-        return cls(
-            history=history,
-            index=index,
-            facts=tuple(facts),
-            uses=found,
-            ceiling=ceiling,
-            floor=floor,
-            ceiling_scores=score(index, facts, found, ceiling, history),
-            floor_scores=score(index, facts, found, floor, history),
-        )
+        return cls(session, facts, uses, overhead_tokens=overhead_tokens)
+
+    @cached_property
+    def history(self) -> History:
+        """The whole session as it is told."""
+        return History(self.session.events)
+
+    @cached_property
+    def index(self) -> SessionIndex:
+        """Where everything stands in the session."""
+        return SessionIndex(self.session)
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """What the agent used and an earlier event had introduced."""
+        if self._given_uses is not None:
+            return self._given_uses
+        results = scoring_cache.shared()
+        if results is None:
+            return find_uses(self.index)
+        key = combined(["uses", self._session_key])
+        known = results.find(key)
+        if known is not None:
+            return tuple(Use(*each) for each in known)
+        found = find_uses(self.index)
+        results.add(key, list(map(astuple, found)))
+        return found
+
+    @cached_property
+    def ceiling(self) -> Replay:
+        """The replay of the control that keeps everything."""
+        return replay_control(self.session, "keep_all", overhead_tokens=self.overhead_tokens)
+
+    @cached_property
+    def floor(self) -> Replay:
+        """The replay of the control that keeps nothing."""
+        return replay_control(self.session, "empty", overhead_tokens=self.overhead_tokens)
+
+    @cached_property
+    def ceiling_scores(self) -> Scores:
+        """The most that can be kept."""
+        return self._score(self.ceiling)
+
+    @cached_property
+    def floor_scores(self) -> Scores:
+        """What every strategy shows."""
+        return self._score(self.floor)
+
+    @cached_property
+    def _session_key(self) -> str:
+        return session_key(self.session)
+
+    def _score(self, seen: Replay) -> Scores:
+        return score(self.index, self.facts, self.uses, seen, self.history)
 
     def scores_of(
         self,
@@ -114,9 +163,43 @@ class Judge:
     ) -> dict[str, Any]:
         """All scores of one replay as plain data: `row` for tables, `detail` for the drill-down.
 
-        `answers` are those of a reader to this replay, `controls` those to its controls.
+        `answers` are those of a reader to this replay, `controls` those to its controls. Raises
+        ValueError when the replay isn't one of this session.
         """
-        found = score(self.index, self.facts, self.uses, seen, self.history)
+        if seen.session != self.session.id:
+            raise ValueError(f"the replay must be of session {self.session.id}")
+        results = scoring_cache.shared()
+        if results is None:
+            return self._scores_anew(seen, answers, controls, is_exercised=is_exercised)
+        key = combined(
+            [
+                "scores",
+                self._session_key,
+                self.facts,
+                self._given_uses,
+                self.overhead_tokens,
+                replay_key(self.session, seen),
+                is_exercised,
+                tuple(answers),
+                controls,
+            ]
+        )
+        known: dict[str, Any] | None = results.find(key)
+        if known is not None:
+            return known
+        scores = self._scores_anew(seen, answers, controls, is_exercised=is_exercised)
+        results.add(key, scores)
+        return scores
+
+    def _scores_anew(
+        self,
+        seen: Replay,
+        answers: Sequence[AnswerObservation],
+        controls: ControlAnswers | None,
+        *,
+        is_exercised: bool,
+    ) -> dict[str, Any]:
+        found = self._score(seen)
         reading = self._reading(answers, controls, found)
         if reading is not None:
             found = replace(found, recovered=Share(*reading.counts(reading.measured_probe)))
