@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from bench.money import money_of_run
 from bench.observations import Retries
 from bench.probing_options import DEFAULT_PROBES, ProbeOptions, probes_of
 from bench.store import Run, StoredCell
@@ -59,7 +60,8 @@ class Results:
     """One row for each cell, one for each strategy, window and model, and the verdict.
 
     `clusters` counts the groups of sessions that aren't independent of each other, None when no
-    session says to which it belongs.
+    session says to which it belongs. `money` is None for a run that asks no real model, else see
+    `bench.money.money_of_run`.
     """
 
     cells: tuple[dict[str, Any], ...]
@@ -67,15 +69,17 @@ class Results:
     verdict: Verdict
     warnings: tuple[str, ...]
     clusters: int | None = None
+    money: dict[str, Any] | None = None
 
     def document(self) -> dict[str, Any]:
         """The JSON document of `run --json`, without the name of the run."""
-        return {
+        document: dict[str, Any] = {
             "cells": list(self.cells),
             "table": list(self.table),
             "verdict": list(self.verdict.lines),
             "warnings": list(self.warnings),
         }
+        return document if self.money is None else {**document, "money": self.money}
 
 
 def cell_row(
@@ -132,4 +136,5 @@ def results_of(run: Run) -> Results:
         found,
         (*run.warnings(), *found.warnings),
         len(groups) if clusters else None,
+        money_of_run(run),
     )

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.errors import RunHalted, UsageError
+from bench.money import usd_text
 from bench.prices import ModelPrice
 from bench.providers.purse import Reservation
 from bench.providers.results import CallUsage
@@ -221,13 +222,6 @@ def _is_alive(process: int) -> bool:
     except OSError:
         return True
     return True
-
-
-def usd_text(usd: float) -> str:
-    """Dollars as people read them: cents, and more digits for less."""
-    if usd == 0 or usd >= 0.995:
-        return f"${usd:,.2f}"
-    return f"${usd:.2g}" if usd < 0.01 else f"${usd:.2f}"
 
 
 @dataclass(frozen=True, slots=True)

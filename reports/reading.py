@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.facts import Fact, Use
 from bench.found_facts import HEADLINE_AGE_TOKENS
+from bench.money import money_sentence
 from bench.observations import Replay
 from bench.plan import CONTROLS
 from bench.probing import FOUND, RECOVERED
@@ -156,7 +157,7 @@ def about_run(run: Run, results: Results, folder: Path) -> About:
         sentences=verdict.sentences,
         controls=verdict.controls,
         fired=verdict.fired,
-        basis=verdict.basis,
+        basis=f"{verdict.basis} {money_sentence(results.money)}".strip(),
         warnings=results.warnings,
         is_decided=verdict.decided,
         are_controls_in_line=not verdict.controls.startswith("Controls out of line"),

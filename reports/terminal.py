@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.money import money_sentence
 from bench.results import Results
 from reports.columns import COLUMN, has_several, name_of
 from reports.frames import rows_of
@@ -43,7 +44,12 @@ def print_summary(source: Results | Path, console: Console | None = None) -> Non
     for place, sentence in enumerate(verdict.sentences):
         console.print(Text(clean(sentence), style="bold" if place == 0 else ""))
     console.print()
-    for line in (verdict.controls, verdict.fired, verdict.basis):
+    for line in (
+        verdict.controls,
+        verdict.fired,
+        verdict.basis,
+        money_sentence(results.money),
+    ):
         if line:
             console.print(Text(clean(line)))
     _print_table(results, console)

@@ -162,7 +162,7 @@ def spent_of(run: Run, money: Money) -> Callable[[], str]:
     """A function that tells what is spent by now, for a progress line."""
     if not money.is_needed:
         return lambda: ""
-    from bench.spending import usd_text
+    from bench.money import usd_text
 
     ledger = ledger_of(run, money)
 
@@ -255,7 +255,7 @@ def _sending(estimate: Estimate, money: Money) -> str:
 
 
 def _cost(estimate: Estimate, money: Money, spent: float) -> str:
-    from bench.spending import usd_text
+    from bench.money import usd_text
 
     parts: list[str] = []
     if estimate.usd_expected is not None and estimate.usd_worst is not None and money.limits.usd:
@@ -288,7 +288,7 @@ def _print_stages(estimate: Estimate) -> None:
     from rich.text import Text
 
     from bench.cli.output import harmless
-    from bench.spending import usd_text
+    from bench.money import usd_text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("stage", "model"):
@@ -296,7 +296,7 @@ def _print_stages(estimate: Estimate) -> None:
     for heading in ("calls", "re-\ncorded", "tokens\nin", "tokens\nout", "ex-\npected", "worst"):
         table.add_column(heading, justify="right", vertical="bottom")
     for stage in estimate.stages:
-        usd = (stage.usd_expected, stage.usd_worst)
+        usd = (stage.usd, stage.usd_worst)
         table.add_row(
             Text(stage.stage),
             Text(harmless(stage.model, 40)),
