@@ -13,8 +13,8 @@ from dataclasses import replace
 from bench.errors import RunHalted
 from bench.events import Session
 from bench.facts import Fact
-from bench.performing import pack, perform, perform_in_parts
 from bench.overhead import overhead_tokens
+from bench.performing import pack, perform, perform_in_parts
 from bench.plan import Plan, PlannedSession, make_plan
 from bench.probing_options import is_stand_in
 from bench.store import Run
