@@ -9,6 +9,29 @@ CUTS_FOR_PROMPTS = "3"
 OWN_TRIGGERS = "own"
 
 
+def add_replay_options(run: argparse.ArgumentParser) -> None:
+    """Options of `run` about prompts, cascades and what recordings lack."""
+    run.add_argument(
+        "--prompt",
+        action="append",
+        metavar="FILE",
+        help="give every summarising strategy this summary prompt; repeatable; the word default "
+        "stands for its own",
+    )
+    run.add_argument(
+        "--repeat",
+        type=int,
+        metavar="N",
+        help="summarise each span N times in a row, summary of summary (default 1)",
+    )
+    run.add_argument(
+        "--overhead",
+        metavar="N|auto",
+        help="tokens that requests carry beside the recording (system prompt, tools), or auto: "
+        "what its first recorded usage tells",
+    )
+
+
 def add_compare(commands: Any) -> None:
     """The command `compare`."""
     command = commands.add_parser(

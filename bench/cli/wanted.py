@@ -21,6 +21,7 @@ from bench.sampling import sample, session_tokens
 
 DEFAULT_CORPUS = "bundled"
 _CUTS_MAX = 9_999
+_REPEAT_MAX = 50
 
 
 def cuts_of(value: int | str | None) -> Cuts:
@@ -33,6 +34,15 @@ def cuts_of(value: int | str | None) -> Cuts:
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= _CUTS_MAX):
         raise UsageError(f"--cuts {value}: give a number from 1 to {_CUTS_MAX}, or recorded")
     return int(text)
+
+
+def repeat_of(value: int | None) -> int:
+    """How often each span is summarised; raises UsageError for anything but 1 to 50."""
+    if value is None:
+        return 1
+    if not 1 <= value <= _REPEAT_MAX:
+        raise UsageError(f"--repeat {value}: give a number from 1 to {_REPEAT_MAX}")
+    return value
 
 
 def load_wanted(arguments: argparse.Namespace) -> Loaded:
