@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
-from bench.cli.gate_options import add_compare, add_gate, add_init
+from bench.cli.gate_options import add_compare, add_gate, add_init, add_replay_options
 from bench.cli.model_options import add_model_options
 from bench.cli.money_options import add_money_options
 from bench.cli.probe_options import add_probe_options
@@ -96,6 +96,7 @@ def _add_run(commands: Commands) -> None:
         metavar="N|recorded",
         help="force the same N compaction points on every strategy, or those of the recording",
     )
+    add_replay_options(run)
     run.add_argument("--workers", type=int, metavar="N", help="processes to use (default 1)")
     run.add_argument("--cluster", metavar="ADDRESS", help="run on a Dask cluster: its scheduler")
     run.add_argument("--out", metavar="DIR", help="run folder (default .bench/runs/TIME)")
