@@ -29,13 +29,15 @@ from bench.cli.money_options import (
 from bench.cli.output import note, print_json
 from bench.cli.probe_options import PROBE_KEYS, probe_options_of
 from bench.cli.progress import Progress, clear_line, progress_line
-from bench.cli.wanted import cuts_of, load_wanted
+from bench.cli.wanted import cuts_of, load_wanted, repeat_of
 from bench.corpus import DATASET_PREFIX
 from bench.errors import RunHalted, UsageError
 from bench.events import Session
 from bench.facts_file import facts_beside
+from bench.gating.prompts import with_prompts
 from bench.loading import Loaded
 from bench.models import make_model
+from bench.overhead import parse_overhead
 from bench.plan import parse_window
 from bench.probing_options import probes_to_json
 from bench.registry import check_ready, make_strategies, make_strategy, prompts_of, registered
@@ -50,10 +52,13 @@ _SESSION_SUFFIXES = (".json", ".jsonl", ".traj", ".eval", ".ndjson", ".log", ".t
 _CONFIG_KEYS = (
     "sessions",
     "strategy",
+    "prompt",
     "window",
     "model",
     "seed",
     "cuts",
+    "repeat",
+    "overhead",
     "workers",
     "out",
     "format",
@@ -86,6 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
     with _open(folder, arguments, options) as store:
         tasks = tasks_of(plan, loaded.sessions, surveyed, facts, options, store.has_cell)
         warnings = [*_rejected(loaded, arguments), *plan.warnings]
+        planned = [cell for cell in plan.cells if not cell.is_control]
+        store.save_information("cells_planned", len(planned))
         store.save_warnings([*warnings, *_said_of_recordings(loaded.sessions, options)])
         try:
             _execute(store, tasks, len(plan.cells), money, arguments)
@@ -144,6 +151,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
     known = registered()
     wanted = arguments.strategy or [name for name in DEFAULT_STRATEGIES if name in known]
     made = [one for text in wanted for one in make_strategies(text)]
+    made = list(with_prompts(made, arguments.prompt or []))
     check_ready(made)
     for option, value, least in (
         ("--workers", arguments.workers, 1),
@@ -160,6 +168,8 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
         models=models,
         seeds=tuple(dict.fromkeys(arguments.seed or (0,))),
         cuts=cuts_of(arguments.cuts),
+        repeat=repeat_of(arguments.repeat),
+        overhead=parse_overhead(arguments.overhead),
         workers=arguments.workers or 1,
         prompts=prompts_of(made),
         probes=probe_options_of(arguments),
@@ -184,7 +194,7 @@ def _fill_from_config(arguments: argparse.Namespace) -> None:
                 f"{', '.join(_CONFIG_KEYS)}"
             )
         if not getattr(arguments, name):
-            is_list = name in ("sessions", "strategy", "window", "model", "seed", "probe")
+            is_list = name in ("sessions", "strategy", "prompt", "window", "model", "seed", "probe")
             setattr(arguments, name, value if isinstance(value, list) or not is_list else [value])
 
 
@@ -263,6 +273,8 @@ def _open(folder: Path, arguments: argparse.Namespace, options: RunOptions) -> R
             "models": list(options.models),
             "seeds": list(options.seeds),
             "cuts": options.cuts,
+            "repeat": options.repeat,
+            "overhead": options.overhead,
             "prompts": dict(options.prompts),
             "probes": probes_to_json(options.probes),
             "command": _command(arguments),
@@ -273,7 +285,7 @@ def _open(folder: Path, arguments: argparse.Namespace, options: RunOptions) -> R
 def _command(arguments: argparse.Namespace) -> str:
     """The command that repeats this run, folders as they were given."""
     words = ["compaction-bench", "run", *arguments.sessions]
-    for option in ("strategy", "window", "model", "seed", "probe"):
+    for option in ("strategy", "prompt", "window", "model", "seed", "probe"):
         for value in getattr(arguments, option) or []:
             words += [f"--{option}", shlex.quote(str(value))]
     for option in (
@@ -281,6 +293,8 @@ def _command(arguments: argparse.Namespace) -> str:
         "judge",
         "calibration",
         "cuts",
+        "repeat",
+        "overhead",
         "format",
         "sample",
         "min_tokens",
