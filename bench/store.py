@@ -247,12 +247,12 @@ class Run:
 
     def information(self) -> dict[str, Json]:
         """Everything that concerns the whole run, by key."""
-        return {key: json.loads(value) for key, value in self._rows("SELECT * FROM information")}
+        return {key: json.loads(value) for key, value in self.rows("SELECT * FROM information")}
 
     def has_cell(self, identity: str) -> bool:
         """True when the cell is there and didn't end in an error: errors are tried again."""
         query = "SELECT 1 FROM cells WHERE identity = ? AND status != 'error'"
-        return bool(self._rows(query, (identity,)))
+        return bool(self.rows(query, (identity,)))
 
     def sessions(self) -> Iterator[StoredSession]:
         """All sessions in the order of the plan, whichever was finished first."""
@@ -262,13 +262,13 @@ class Run:
             "(SELECT session, min(position) AS first FROM cells GROUP BY session) "
             "ON session = id ORDER BY first IS NULL, first, position"
         )
-        for row in self._rows(query):
+        for row in self.rows(query):
             values = [*row[:-1], json.loads(row[-1])]
             yield StoredSession(*values)
 
     def session(self, session_id: str) -> Session:
         """A session as it was replayed; raises UsageError when the run doesn't hold it."""
-        rows = self._rows("SELECT lines FROM sessions WHERE id = ?", (session_id,))
+        rows = self.rows("SELECT lines FROM sessions WHERE id = ?", (session_id,))
         if not rows:
             raise UsageError(f"{self.path}: holds no session {session_id}")
         return session_from_bytes(zlib.decompress(rows[0][0]))
@@ -294,7 +294,7 @@ class Run:
             f"SELECT {columns}, status, reason, seconds, requests_total, retries, stopped, "  # noqa: S608
             "scores.data FROM cells LEFT JOIN scores ON cell = identity ORDER BY position, identity"
         )
-        return map(cell_of, self._rows(query))
+        return map(cell_of, self.rows(query))
 
     def replay(self, stored: StoredCell) -> Replay | None:
         """What the replay of a cell saw, as it was; None for a cell that ended in an error."""
@@ -303,12 +303,12 @@ class Run:
         identity = (stored.cell.identity,)
         history = self.history(stored.cell.session)
         columns = ", ".join(f'"{name}"' for name in REQUEST_COLUMNS)
-        requests = self._rows(
+        requests = self.rows(
             f"SELECT {columns} FROM requests WHERE cell = ? ORDER BY position",  # noqa: S608
             identity,
         )
-        heads = self._rows("SELECT items FROM heads WHERE cell = ? ORDER BY position", identity)
-        ((final,),) = self._rows("SELECT final FROM cells WHERE identity = ?", identity)
+        heads = self.rows("SELECT items FROM heads WHERE cell = ? ORDER BY position", identity)
+        ((final,),) = self.rows("SELECT final FROM cells WHERE identity = ?", identity)
         return Replay(
             session=stored.cell.session,
             requests=tuple(map(request_of, requests)),
@@ -330,12 +330,12 @@ class Run:
 
     def warnings(self) -> tuple[str, ...]:
         """All sentences that were kept, in order."""
-        return tuple(text for (text,) in self._rows("SELECT text FROM warnings ORDER BY position"))
+        return tuple(text for (text,) in self.rows("SELECT text FROM warnings ORDER BY position"))
 
     def canaries(self) -> tuple[Canary, ...]:
         """All canary results, by session and control."""
         return tuple(
-            Canary(*row) for row in self._rows("SELECT * FROM canaries ORDER BY session, control")
+            Canary(*row) for row in self.rows("SELECT * FROM canaries ORDER BY session, control")
         )
 
     # Inside
@@ -373,7 +373,8 @@ class Run:
             ((owner, position, value) for position, value in enumerate(values)),
         )
 
-    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """What a query finds, as stored; raises UsageError when the file can't be read."""
         try:
             cursor = self._connection.execute(query, [clean(value) for value in values])
             return cursor.fetchall()
@@ -383,7 +384,7 @@ class Run:
     def _records(self, table: str, owner: str) -> Iterator[dict[str, Any]]:
         column = "session" if table in ("facts", "uses") else "cell"
         query = f"SELECT data FROM {table} WHERE {column} = ? ORDER BY position"  # noqa: S608
-        for (data,) in self._rows(query, (owner,)):
+        for (data,) in self.rows(query, (owner,)):
             yield json.loads(data)
 
 

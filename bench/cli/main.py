@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
 from bench.cli.gate_options import add_compare, add_gate, add_init, add_replay_options
+from bench.cli.merge import add_merge
 from bench.cli.model_options import add_model_options
 from bench.cli.money_options import add_money_options
 from bench.cli.probe_options import add_probe_options
@@ -52,6 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_report(commands)
     _add_sessions(commands)
     _add_strategies(commands)
+    add_merge(commands)
     add_score(commands)
     add_compare(commands)
     add_gate(commands)
@@ -217,6 +219,10 @@ def _command(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], in
             from bench.cli.sessions import sessions
 
             return sessions
+        case "merge":
+            from bench.cli.merge import merge
+
+            return merge
         case "score":
             from bench.cli.score import score
 

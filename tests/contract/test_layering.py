@@ -59,6 +59,7 @@ ASSEMBLY = {
     "cluster",
     "estimating",
     "local_workers",
+    "merging",
     "rescoring",
     "runner",
     "survey",
