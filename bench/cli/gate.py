@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from bench.cli.compare import (
 from bench.cli.comparison import exit_code, question_of, save_baseline, tell
 from bench.cli.gate_options import OWN_TRIGGERS
 from bench.cli.main import EXIT_FINE, EXIT_INTERRUPTED, EXIT_NO_VERDICT
+from bench.cli.model_options import checked_models, settings_of, tell_hosts
 from bench.cli.output import note
 from bench.cli.progress import clear_line, progress_line
 from bench.cli.wanted import cuts_of, load_wanted
@@ -37,10 +39,10 @@ from bench.gating.prompts import (
 from bench.gating.reading import read_record
 from bench.loading import Loaded
 from bench.models import make_model
-from bench.plan import parse_window
+from bench.plan import PlannedSession, parse_window
 from bench.registry import make_strategy, prompts_of
 from bench.store_schema import SCHEMA_VERSION
-from bench.tasks import RunOptions
+from bench.tasks import RunOptions, Task
 
 DEFAULT_STRATEGY = "head_tail"
 _DEFAULT_FOLDER = Path(".bench") / "gate"
@@ -77,7 +79,12 @@ class _PromptGate:
     def filled(self, options: RunOptions) -> Filled:
         """Replays what is missing."""
         facts = facts_beside([session.path for session in self.loaded.sessions])
-        found = fill(self.folder, self.loaded.sessions, facts, options, progress_line)
+
+        def before(tasks: Sequence[Task], surveyed: Mapping[str, PlannedSession]) -> None:
+            clear_line()
+            tell_hosts(options, tasks, surveyed)
+
+        found = fill(self.folder, self.loaded.sessions, facts, options, progress_line, before)
         clear_line()
         return found
 
@@ -102,7 +109,7 @@ def _gate_prompt(arguments: argparse.Namespace) -> int:
         return _tell_unchanged(arguments, question)
     asked = argparse.Namespace(**{**vars(arguments), "sessions": arguments.runs})
     loaded = load_wanted(asked)
-    folder = Path(arguments.out) if arguments.out else _DEFAULT_FOLDER / f"schema-{SCHEMA_VERSION}"
+    folder = Path(arguments.out) if arguments.out else _default_folder(options)
     job = _PromptGate(loaded, options, folder, question)
     try:
         if arguments.aa:
@@ -132,6 +139,12 @@ def _gate_prompt(arguments: argparse.Namespace) -> int:
     return exit_code(document, arguments.fail_on)
 
 
+def _default_folder(options: RunOptions) -> Path:
+    """Cells of other versions and cuts stand in folders of their own."""
+    version = sha256(f"{SCHEMA_VERSION} {options.fact_version}".encode()).hexdigest()[:8]
+    return _DEFAULT_FOLDER / version
+
+
 def _options(arguments: argparse.Namespace) -> RunOptions | None:
     """What to replay; None when both prompts are the same text."""
     named = make_strategy(arguments.strategy or DEFAULT_STRATEGY)
@@ -144,7 +157,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions | None:
     cuts = None if arguments.cuts == OWN_TRIGGERS else cuts_of(arguments.cuts)
     if arguments.workers is not None and arguments.workers < 1:
         raise UsageError(f"--workers {arguments.workers}: at least 1")
-    return RunOptions(
+    options = RunOptions(
         specs=(baseline.spec, candidate.spec),
         windows=(parse_window(arguments.window or "auto"),),
         models=(make_model(arguments.model or "offline").name,),
@@ -152,7 +165,9 @@ def _options(arguments: argparse.Namespace) -> RunOptions | None:
         cuts=cuts,
         workers=arguments.workers or 1,
         prompts=prompts_of([baseline, candidate]),
+        settings=settings_of(arguments),
     )
+    return checked_models(options)
 
 
 def _other_prompt(arguments: argparse.Namespace) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from bench.cli.model_options import add_model_options
+
 CUTS_FOR_PROMPTS = "3"
 OWN_TRIGGERS = "own"
 
@@ -89,6 +91,7 @@ def add_gate(commands: Any) -> None:
         help="compact at the same N points with both prompts (default 3), so that both summarise "
         "identical prefixes; own: when the strategy wants to",
     )
+    add_model_options(prompt)
     prompt.add_argument("--workers", type=int, metavar="N", help="processes to use (default 1)")
     prompt.add_argument(
         "--out", metavar="DIR", help="where cells are kept and found again (default .bench/gate)"

@@ -13,7 +13,11 @@ from bench.gate.pairing import pair_up
 from bench.gate.records import CellRecord, RunRecord
 from bench.gate.sides import Side, Sides
 from bench.metrics import Metric
-from bench.plan import Cell, Plan, cell_identity
+from bench.models import ModelSettings
+from bench.models.settings import DEFAULT_SETTINGS
+from bench.overhead import parse_overhead
+from bench.plan import Cell, Plan, PlannedSession, cell_identity
+from bench.probing_options import probes_of, probes_to_json
 from bench.runner import execute, plan_run, tasks_of
 from bench.store import Run
 from bench.store_schema import FILE_NAME
@@ -38,16 +42,21 @@ def fill(
     facts: Mapping[str, tuple[Fact, ...]],
     options: RunOptions,
     progress: Callable[[str], None],
+    before: Callable[[Sequence[Task], Mapping[str, PlannedSession]], None] | None = None,
 ) -> Filled:
     """Replays the cells that the run in `folder` (made when it isn't there) doesn't hold yet.
 
-    Raises UsageError as `plan_run` does, and RunHalted when a model can't be asked any more.
+    `before` is told what is about to be replayed. Raises UsageError as `plan_run` does, or when the
+    folder holds cells of other options, and RunHalted when a model can't be asked any more.
     """
     plan, surveyed = plan_run(sessions, options, progress)
     with _opened(folder, options) as run:
+        _check_options(run, options, folder)
         _keep_prompts(run, options.prompts)
         _check_sessions(run, plan, folder)
         tasks = tasks_of(plan, sessions, surveyed, facts, options, run.has_cell)
+        if before is not None:
+            before(tasks, surveyed)
         cells = sum(len(task.cells) for task in tasks)
         execute(run, tasks, options.workers, _counting(cells, progress))
     identities = frozenset(cell.identity for cell in plan.cells)
@@ -65,13 +74,18 @@ def ignores_seeds(model: str) -> bool:
     return model in _SEEDLESS_MODELS
 
 
-def draw_again(side: Side, seeds: Sequence[int], progress: Callable[[str], None]) -> None:
+def draw_again(
+    side: Side,
+    seeds: Sequence[int],
+    progress: Callable[[str], None],
+    settings: ModelSettings = DEFAULT_SETTINGS,
+) -> None:
     """Adds draws with these seeds to the run folder of a side, for each of its cells.
 
     Raises UsageError when the run was made by another version or with unknown options.
     """
     with Run.open(side.record.name) as run:
-        options = _options_of(run, side)
+        options = _options_of(run, side, settings)
         by_session: dict[str, list[Cell]] = {}
         position = 1 + max((one.cell.position for one in run.cells()), default=0)
         for known in {_without_seed(cell): cell for cell in side.cells}.values():
@@ -142,6 +156,9 @@ def _opened(folder: Path, options: RunOptions) -> Run:
             "arbiter": "simulated provider",
             "fact_version": options.fact_version,
             "cuts": options.cuts,
+            "repeat": options.repeat,
+            "overhead": options.overhead,
+            "probes": probes_to_json(options.probes),
             "command": "compaction-bench gate",
         },
     )
@@ -151,6 +168,16 @@ def _keep_prompts(run: Run, prompts: Mapping[str, str]) -> None:
     known = run.information().get("prompts") or {}
     if any(digest not in known for digest in prompts):
         run.save_information("prompts", {**known, **prompts})
+
+
+def _check_options(run: Run, options: RunOptions, folder: Path) -> None:
+    """One folder has one fact version, since its cells are read together."""
+    there = run.information().get("fact_version")
+    if there != options.fact_version:
+        raise UsageError(
+            f"{folder}: holds cells of fact version {there}, this gate needs "
+            f"{options.fact_version}; give another folder with --out"
+        )
 
 
 def _check_sessions(run: Run, plan: Plan, folder: Path) -> None:
@@ -164,17 +191,24 @@ def _check_sessions(run: Run, plan: Plan, folder: Path) -> None:
             )
 
 
-def _options_of(run: Run, side: Side) -> RunOptions:
+def _options_of(run: Run, side: Side, settings: ModelSettings) -> RunOptions:
+    """What the run was asked for, as it says itself."""
     information = run.information()
     options = RunOptions(
         specs=(side.spec,),
+        models=side.models,
         cuts=information.get("cuts"),
+        repeat=int(information.get("repeat") or 1),
+        overhead=parse_overhead(information.get("overhead")),
         prompts=information.get("prompts") or {},
+        probes=probes_of(information),
+        settings=settings,
+        arbiter="live" if str(information.get("arbiter", "")).startswith("live") else "simulated",
     )
     if options.fact_version != information.get("fact_version"):
         raise UsageError(
-            f"{side.record.name}: was made by another version or with other options, so no draws "
-            "can be added to it: run it again with more seeds (--seed 0 --seed 1 ...)"
+            f"{side.record.name}: was made by another version, so no draws can be added to it: run "
+            "it again with more seeds (--seed 0 --seed 1 ...)"
         )
     return options
 
@@ -201,6 +235,6 @@ def _cell(known: CellRecord, digest: str, seed: int, position: int, options: Run
         window=known.window,
         model=known.model,
         seed=seed,
-        fact_version=options.fact_version,
+        fact_version=options.result_version,
     )
     return replace(cell, identity=identity)
