@@ -6,8 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from bench.cli.main import EXIT_FINE
-
 
 def add_merge(commands: Any) -> None:
     """Adds the command."""
@@ -25,6 +23,7 @@ def add_merge(commands: Any) -> None:
 
 def merge(arguments: argparse.Namespace) -> int:
     """Merges, reports and prints as `run` does; the exit code is 0 whatever the verdict."""
+    from bench.cli.main import EXIT_FINE
     from bench.cli.output import print_json
     from bench.merging import merge as merge_runs
     from bench.results import results_of
