@@ -34,6 +34,7 @@ from bench.scoring import (
 )
 from bench.scoring_debt import reread_debt_tokens
 from bench.scoring_keys import combined, replay_key, session_key
+from bench.scoring_others import other_figures
 from bench.scoring_recovered import Reading, read
 from bench.session_index import SessionIndex
 from bench.validity import invalid_requests
@@ -206,7 +207,10 @@ class Judge:
         row = self._row(found, seen, is_exercised=is_exercised)
         if reading is not None and is_exercised:
             row |= self._recovered(reading, controls, row)
-        detail = asdict(found) | {"reading": None if reading is None else reading_detail(reading)}
+        others = other_figures(answers, controls)
+        row |= others.row if is_exercised else {}
+        detail = asdict(found) | others.detail
+        detail["reading"] = None if reading is None else reading_detail(reading)
         return {"row": row, "detail": detail}
 
     def _reading(

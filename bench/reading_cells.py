@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from bench.events import Session
 from bench.judging import ControlAnswers, Judge
-from bench.models import Model, ModelSettings, make_model
+from bench.models import Model, ModelSettings, RespondingModel, make_model
 from bench.observations import AnswerObservation, CallObservation, Replay
 from bench.plan import Cell
-from bench.probing import ClosedQuestion, closed_questions
+from bench.probing import RECOVERED, ClosedQuestion, closed_questions
+from bench.probing_actions import AGAIN, NEXT_ACTION, action_seqs
 from bench.probing_options import ProbeOptions
 from bench.providers.simulated import SimulatedProvider
+from bench.readers.acting import ask_actions
 from bench.readers.asking import ask_oracle, ask_questions
+from bench.readers.deciding import ask_decisions, judge_answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class SessionReaders:
         self._settings = settings
         self._questions: dict[int, tuple[ClosedQuestion, ...]] = {}
         self._controls: dict[tuple[str, int], ControlAnswers] = {}
+        self._judging_model: Model | None = None
+        self._judge_calls_told = 0
 
     def read(self, cell: Cell, seen: Replay) -> CellReading:
         """The answers for one cell. Raises RunHalted when no reader could go on."""
@@ -59,23 +65,54 @@ class SessionReaders:
             answers = controls.ceiling if cell.spec == "keep_all" else controls.floor
         else:
             answers = self._ask(model, cell, seen)
-        return CellReading(answers, controls, tuple(getattr(model, "calls", ())))
+        return CellReading(answers, controls, self._calls(model))
 
     def _ask_controls(self, model: Model, cell: Cell) -> ControlAnswers:
         judge = self._judge
         ceiling = self._ask(model, cell, judge.ceiling)
-        oracle = ask_oracle(
-            self._provider(model, cell), judge.history, self._asked(cell.seed), ceiling
-        )
-        return ControlAnswers((*ceiling, *oracle), self._ask(model, cell, judge.floor))
+        provider = self._provider(model, cell)
+        ceiling += ask_oracle(provider, judge.history, self._asked(cell.seed), ceiling)
+        if NEXT_ACTION in self._options.kinds:
+            # Its own noise: the same full requests again, with another seed.
+            ceiling += ask_actions(
+                provider,
+                judge.ceiling,
+                judge.history,
+                action_seqs(judge.index),
+                view=AGAIN,
+                seed=cell.seed + 1,
+            )
+        return ControlAnswers(ceiling, self._ask(model, cell, judge.floor))
 
     def _ask(self, model: Model, cell: Cell, seen: Replay) -> tuple[AnswerObservation, ...]:
         answers: list[AnswerObservation] = []
         provider = self._provider(model, cell)
-        if "recovered" in self._options.kinds:
-            questions = self._asked(cell.seed)
-            answers += ask_questions(provider, seen, self._judge.history, questions)
+        judge, questions = self._judge, self._asked(cell.seed)
+        if RECOVERED in self._options.kinds:
+            answers += ask_questions(provider, seen, judge.history, questions)
+        if NEXT_ACTION in self._options.kinds:
+            answers += ask_actions(provider, seen, judge.history, action_seqs(judge.index))
+        if self._options.judge is not None:
+            answers += self._judged(self._options.judge, provider, seen, cell)
         return tuple(answers)
+
+    def _judged(
+        self, judge: str, provider: SimulatedProvider, seen: Replay, cell: Cell
+    ) -> tuple[AnswerObservation, ...]:
+        """Decisions in free words, and what the judge says of them."""
+        if self._judging_model is None:
+            self._judging_model = make_model(judge, self._settings, purpose="judge")
+        facts = {fact.id: fact for fact in self._judge.facts}
+        told = ask_decisions(provider, seen, self._judge.history, self._asked(cell.seed), facts)
+        model = cast("RespondingModel", self._judging_model)
+        return (*told, *judge_answers(model, told, facts, cell.seed))
+
+    def _calls(self, reader: Model) -> tuple[CallObservation, ...]:
+        """The calls of a reader, and those of the judge since it was last asked for them."""
+        calls = tuple(getattr(reader, "calls", ()))
+        judged = tuple(getattr(self._judging_model, "calls", ()))
+        new, self._judge_calls_told = judged[self._judge_calls_told :], len(judged)
+        return (*calls, *new)
 
     def _asked(self, seed: int) -> tuple[ClosedQuestion, ...]:
         if seed not in self._questions:

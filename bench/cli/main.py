@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
 from bench.cli.gate_options import add_compare, add_gate, add_init, add_replay_options
+from bench.cli.judge import add_calibrate_judge
 from bench.cli.merge import add_merge
 from bench.cli.model_options import add_model_options
 from bench.cli.money_options import add_money_options
@@ -58,6 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_compare(commands)
     add_gate(commands)
     add_init(commands)
+    add_calibrate_judge(commands)
     return parser
 
 
@@ -239,6 +241,10 @@ def _command(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], in
             from bench.cli.init import init
 
             return init
+        case "calibrate-judge":
+            from bench.cli.judge import calibrate_judge
+
+            return calibrate_judge
         case "strategies":
             from bench.cli.strategies import strategies
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from bench.events import Message
@@ -96,27 +97,32 @@ def _ask(
     request: int,
     view: str,
 ) -> AnswerObservation:
-    reply: Reply | None = None
-    reason = ""
+    bare = AnswerObservation(
+        question.probe,
+        question.subject,
+        view,
+        request,
+        question.at_seq,
+        question.text,
+        question.options,
+    )
     try:
         reply = provider.question(
             projection, [Message("user", question.prompt)], output_tokens_max=ANSWER_TOKENS_MAX
         )
     except ProviderError as error:
-        reason = reason_of(error)
-    return AnswerObservation(
-        probe=question.probe,
-        subject=question.subject,
-        view=view,
-        request=request,
-        at_seq=question.at_seq,
-        question=question.text,
-        options=question.options,
-        reply=None if reply is None else reply.text,
-        finish_reason="" if reply is None else reply.finish_reason,
-        input_tokens=0 if reply is None else reply.usage.input_tokens,
-        output_tokens=0 if reply is None else reply.usage.output_tokens,
-        reason=reason,
+        return replace(bare, reason=reason_of(error))
+    return written_answer(bare, reply)
+
+
+def written_answer(asked: AnswerObservation, reply: Reply) -> AnswerObservation:
+    """The observation of a question with the raw reply to it."""
+    return replace(
+        asked,
+        reply=reply.text,
+        finish_reason=reply.finish_reason,
+        input_tokens=reply.usage.input_tokens,
+        output_tokens=reply.usage.output_tokens,
     )
 
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from bench.events import Message
 from bench.matching import contains, normalise
 from bench.probing_form import ABSTENTION, WrittenQuestion
+from bench.probing_judge import UNKNOWN
 from bench.readers.retrieval import Passage, content_terms, retrieve, terms
 from bench.scoring_facts import PLAIN_TEXT, needle_of
 from bench.session_index import Needle
@@ -26,6 +27,7 @@ COVERAGE_MIN = 0.2
 NEARLY_AS_GOOD = 0.7
 # A phrase in other order is still the same one, when it has words enough.
 _PHRASE_TERMS_MIN = 3
+_DENYING_TERMS = frozenset(terms("not never no without 不 不要 不得 别 勿"))
 CORRECTING_TERMS = frozenset(
     terms(
         "instead changed change longer forget earlier mistake wrong correction corrected updated "
@@ -51,6 +53,27 @@ def read_answer(messages: Sequence[Message], question: WrittenQuestion) -> int:
     newest, option = max(good, key=lambda one: one[0].order)
     corrected = _correction(texts, wanted, question.options, newest.order)
     return option if corrected is None else corrected
+
+
+def quote_answer(messages: Sequence[Message], question: str) -> str:
+    """The passage that fits an open question best, or that it is unknown."""
+    texts = [_visible(message) for message in messages]
+    for passage in retrieve(texts, content_terms(question), 1):
+        if passage.coverage >= COVERAGE_MIN:
+            return passage.text
+    return UNKNOWN
+
+
+def states(answer: str, decided: str) -> bool:
+    """Whether an answer holds everything that was decided, and denies it only where that does."""
+    said = terms(answer)
+    wanted = content_terms(decided)
+    is_same_sense = _is_denied(said) == _is_denied(terms(decided))
+    return bool(wanted) and set(said).issuperset(wanted) and is_same_sense
+
+
+def _is_denied(said: Sequence[str]) -> bool:
+    return not _DENYING_TERMS.isdisjoint(said)
 
 
 def _correction(

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from bench.events import Message, ToolDefinition
 from bench.models.model import Completion
 from bench.probing_form import letter_of, read_written
-from bench.readers.lexical import read_answer
+from bench.probing_judge import read_case, read_open_question
+from bench.readers.acting import likely_call
+from bench.readers.lexical import quote_answer, read_answer, states
 
 
 def respond(
@@ -23,9 +25,14 @@ def respond(
     calls_wanted: bool,
 ) -> Completion:
     """The stand-in's answer; `seed` decides between next calls that are equally likely."""
+    if calls_wanted:
+        call = likely_call(messages, tools, seed)
+        return Completion("") if call is None else Completion("", "tool_calls", calls=(call,))
     asked = messages[-1].text if messages else ""
-    question = read_written(asked)
-    if question is not None:
+    if (question := read_written(asked)) is not None:
         return Completion(letter_of(read_answer(messages[:-1], question)))
-    del tools, seed, calls_wanted
+    if (wanted := read_open_question(asked)) is not None:
+        return Completion(quote_answer(messages[:-1], wanted))
+    if (case := read_case(asked)) is not None:
+        return Completion("yes" if states(case.answer, case.decided) else "no")
     return Completion("")
