@@ -1,0 +1,196 @@
+"""Shared counts: right or unknown, whatever happens to the files and whoever writes beside."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.count_cache import CountCache
+
+TEXTS = [f"text {number} " * (number % 7 + 1) for number in range(300)]
+SMALL = (2, 4)
+
+
+def _count(text: str) -> int:
+    return len(text) * 3 % 1_001
+
+
+def _filled(folder: Path, texts: list[str], pages: tuple[int, ...] = SMALL) -> CountCache:
+    cache = CountCache(folder, "counter", pages)
+    for text in texts:
+        cache.add(cache.key(text), _count(text))
+    return cache
+
+
+def _known(cache: CountCache, texts: list[str]) -> dict[str, int]:
+    found = {text: cache.find(cache.key(text)) for text in texts}
+    return {text: count for text, count in found.items() if count is not None}
+
+
+def test_counts_are_found_again_by_the_same_counter_only(tmp_path: Path) -> None:
+    _filled(tmp_path, TEXTS[:50]).close()
+    assert _known(CountCache(tmp_path, "counter", SMALL), TEXTS) == {
+        text: _count(text) for text in TEXTS[:50]
+    }
+    assert not _known(CountCache(tmp_path, "another version", SMALL), TEXTS)
+
+
+def test_files_stay_small_and_what_they_know_is_right(tmp_path: Path) -> None:
+    cache = _filled(tmp_path, TEXTS)
+    known = _known(cache, TEXTS)
+    # Six pages of 42 slots: not everything fits, and most of what fits is there.
+    assert 150 < len(known) <= 252
+    assert all(count == _count(text) for text, count in known.items())
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) == 6 * 1_024
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 60))
+@settings(max_examples=20)
+def test_damage_is_no_count(chance: random.Random, strikes: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        _filled(Path(folder), TEXTS).close()
+        for path in Path(folder).iterdir():
+            data = bytearray(path.read_bytes())
+            for _ in range(strikes):
+                start = chance.randrange(len(data))
+                data[start : start + chance.randint(1, 40)] = chance.randbytes(chance.randint(1, 9))
+            path.write_bytes(data[: path.stat().st_size].ljust(path.stat().st_size, b"\7"))
+        cache = CountCache(Path(folder), "counter", SMALL)
+        assert all(count == _count(text) for text, count in _known(cache, TEXTS).items())
+        for text in TEXTS:
+            cache.add(cache.key(text), _count(text))
+        assert len(_known(cache, TEXTS)) > 150
+
+
+def test_swapped_counts_are_no_counts(tmp_path: Path) -> None:
+    _filled(tmp_path, TEXTS[:2], (1,)).close()
+    [path] = tmp_path.iterdir()
+    data = path.read_bytes()
+    swapped = data[:16] + data[40:44] + data[20:40] + data[16:20] + data[44:]
+    path.write_bytes(swapped)
+    assert not _known(CountCache(tmp_path, "counter", (1,)), TEXTS)
+
+
+def test_file_of_another_size_is_dropped(tmp_path: Path) -> None:
+    _filled(tmp_path, TEXTS[:50]).close()
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:-1])
+    assert not _known(CountCache(tmp_path, "counter", SMALL), TEXTS)
+    assert len(_known(_filled(tmp_path, TEXTS[:50]), TEXTS)) == 50
+
+
+def test_file_cut_while_it_is_open_is_forgotten(tmp_path: Path) -> None:
+    cache = _filled(tmp_path, TEXTS[:50])
+    for path in tmp_path.iterdir():
+        os.truncate(path, 100)
+    known = _known(cache, TEXTS)
+    assert all(count == _count(text) for text, count in known.items())
+    cache.add(cache.key("new"), 3)
+
+
+def test_folder_that_cannot_be_made_costs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    cache = _filled(tmp_path / "file" / "counts", TEXTS)
+    assert not _known(cache, TEXTS)
+
+
+def test_full_disk_costs_nothing(tmp_path: Path) -> None:
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from bench.count_cache import CountCache\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
+        "cache = CountCache(Path(sys.argv[1]), 'counter', (2, 4))\n"
+        "cache.add(cache.key('text'), 5)\n"
+        "print(cache.find(cache.key('text')))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "None"
+    assert not list(tmp_path.iterdir())
+
+
+_WRITER = (
+    "import sys\n"
+    "from pathlib import Path\n"
+    "from bench.count_cache import CountCache\n"
+    "from tests.unit.test_count_cache import TEXTS, _count\n"
+    "cache = CountCache(Path(sys.argv[1]), 'counter', (2, 4))\n"
+    "print('ready', flush=True)\n"
+    "for round in range(int(sys.argv[2])):\n"
+    "    for text in TEXTS[round % 3::3]:\n"
+    "        count = cache.find(cache.key(text))\n"
+    "        assert count in (None, _count(text)), (text, count)\n"
+    "        cache.add(cache.key(text), _count(text))\n"
+)
+
+
+def _writer(folder: Path, rounds: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _WRITER, str(folder), str(rounds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_parallel_writers_see_right_counts_only(tmp_path: Path) -> None:
+    writers = [_writer(tmp_path, 40) for _ in range(3)]
+    for writer in writers:
+        _, problem = writer.communicate(timeout=60)
+        assert writer.returncode == 0, problem
+    known = _known(CountCache(tmp_path, "counter", SMALL), TEXTS)
+    assert len(known) > 150
+    assert all(count == _count(text) for text, count in known.items())
+
+
+def test_killed_writer_leaves_right_counts_only(tmp_path: Path) -> None:
+    for delay in (0.0, 0.01, 0.03):
+        writer = _writer(tmp_path, 1_000_000)
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        time.sleep(delay)
+        writer.send_signal(signal.SIGKILL)
+        writer.communicate(timeout=30)
+        known = _known(CountCache(tmp_path, "counter", SMALL), TEXTS)
+        assert all(count == _count(text) for text, count in known.items())
+
+
+_COUNTING = (
+    "import sys\n"
+    "from bench import tokens\n"
+    "anew = tokens._count_anew\n"
+    "counted = []\n"
+    "tokens._count_anew = lambda text: counted.append(text) or anew(text)\n"
+    "total = sum(map(tokens.count, ['A sentence of its own. ' * n for n in range(5, 25)]))\n"
+    "print(total, len(counted))\n"
+)
+
+
+@pytest.mark.parametrize(("switch", "counted_again"), [("on", "0"), ("off", "20")])
+def test_a_text_is_counted_once_by_a_machine(
+    tmp_path: Path, switch: str, counted_again: str
+) -> None:
+    environment = {
+        **os.environ,
+        "COMPACTION_BENCH_CACHE": str(tmp_path),
+        "COMPACTION_BENCH_COUNT_CACHE": switch,
+    }
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", _COUNTING],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert told[0][1] == "20"
+    assert told[1] == [told[0][0], counted_again]
+    assert (tmp_path / "counts").exists() == (switch == "on")
