@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import Any
 
 from bench.judging import Judge
-from bench.reading_cells import controls_among
 from bench.overhead import overhead_tokens, parse_overhead
+from bench.reading_cells import controls_among
 from bench.store import Run
 
 

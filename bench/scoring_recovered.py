@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from bench.facts import Fact, Use
 from bench.observations import AnswerObservation
@@ -21,6 +21,15 @@ from bench.session_index import Needle
 Grade = Literal["right", "stale", "contradicted", "wrong", "abstained", "unclear", "unserved"]
 Quadrant = Literal["recovered", "attention_loss", "inferred", "destroyed"]
 QUADRANTS: tuple[Quadrant, ...] = ("recovered", "attention_loss", "inferred", "destroyed")
+GRADE_NAMES: dict[str, str] = {
+    "right": "right",
+    "stale": "an earlier value",
+    "contradicted": "the opposite",
+    "wrong": "wrong",
+    "abstained": "said that the conversation doesn't say",
+    "unclear": "chose none of the options",
+    "unserved": "wasn't asked: the replay had stopped",
+}
 CLOSED_PROBES = (RECOVERED, FOUND, UNANSWERABLE)
 
 
@@ -111,6 +120,26 @@ def read(
             made = grader.grade(asked, own)
             graded += [] if made is None else [made]
     return Reading(tuple(graded))
+
+
+def graded_of(detail: Mapping[str, Any]) -> dict[tuple[str, str, int], Mapping[str, Any]]:
+    """The graded answers in the stored scores of a cell, by probe, subject and event.
+
+    Empty where no reader was asked.
+    """
+    reading = detail.get("reading") or {}
+    return {
+        (one["probe"], one["subject"], one["at_seq"]): one for one in reading.get("answers", ())
+    }
+
+
+def answer_in_words(answer: Mapping[str, Any]) -> str:
+    """A graded answer in one line: what was answered, and what that is worth."""
+    grade = str(answer["grade"] or "")
+    told = str(answer["answer"] or answer["reply"])
+    if not told or grade in ("abstained", "unserved"):
+        return GRADE_NAMES.get(grade, str(answer.get("reason") or ""))
+    return f"{told} ({GRADE_NAMES[grade]})" if grade in GRADE_NAMES else told
 
 
 class _Grader:

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_GRADES: dict[str, str] = {
-    "right": "right",
-    "stale": "an earlier value",
-    "contradicted": "the opposite",
-    "wrong": "wrong",
-    "abstained": "said that the conversation doesn't say",
-    "unclear": "chose none of the options",
-    "unserved": "wasn't asked: the replay had stopped",
-}
+from bench.scoring_recovered import answer_in_words
+
 # Without text to look in, what became of a fact is what the reader made of it.
 _OF_OPAQUE: dict[str, str] = {
     "right": "recovered",
@@ -21,14 +14,6 @@ _OF_OPAQUE: dict[str, str] = {
     "contradicted": "contradicted",
     "unserved": "unserved",
 }
-
-
-def answers_of(detail: Mapping[str, Any]) -> dict[tuple[str, str, int], Mapping[str, Any]]:
-    """The graded answers of a cell by probe, subject and event; empty where nobody was asked."""
-    reading = detail.get("reading") or {}
-    return {
-        (one["probe"], one["subject"], one["at_seq"]): one for one in reading.get("answers", ())
-    }
 
 
 def with_answer(row: dict[str, Any], answer: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -59,8 +44,4 @@ def answer_words(row: Mapping[str, Any]) -> str:
     """The answer and its grade in one line; empty where no reader was asked."""
     if not row.get("question"):
         return ""
-    graded = _GRADES.get(str(row["grade"]), "")
-    answer = str(row["answer"])
-    if row["grade"] in ("abstained", "unserved") or not answer:
-        return graded
-    return f"{answer} ({graded})" if graded else answer
+    return answer_in_words({**row, "reply": "", "reason": ""})

@@ -18,8 +18,10 @@ from bench.observations import Replay
 from bench.plan import CONTROLS
 from bench.probing import FOUND, RECOVERED
 from bench.results import Results, results_of
+from bench.scoring_recovered import graded_of
 from bench.store import Run, StoredCell
-from reports.answers import answers_of, with_answer
+from bench.verdict_layers import in_layer_present
+from reports.answers import with_answer
 from reports.excerpts import source_line, summary_line
 from reports.frames import (
     CELL_KEYS,
@@ -132,11 +134,14 @@ def _lines_of(
 
 
 def cell_frame(cells: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
-    """The cells of `run --json` as a frame, retry counters as columns of their own."""
+    """The cells of `run --json` as a frame, retry counters as columns of their own.
+
+    `retention` is of the layer *present* alone: what could only be asked for has its own column.
+    """
     return frame_of(
         (
             {**cell, **(cell.get("retries") or {}), "is_control": cell["strategy"] in CONTROLS}
-            for cell in cells
+            for cell in in_layer_present(cells)
         ),
         CELLS,
     )
@@ -155,6 +160,7 @@ def about_run(run: Run, results: Results, folder: Path) -> About:
         run=folder.name,
         command=str(information.get("command", "")),
         sentences=verdict.sentences,
+        opaque=verdict.opaque,
         controls=verdict.controls,
         fired=verdict.fired,
         basis=f"{verdict.basis} {money_sentence(results.money)}".strip(),
@@ -202,7 +208,7 @@ class _SessionFacts:
         exercised, since nothing could be lost there."""
         if stored.status == "not_exercised":
             return
-        answers = answers_of(detail)
+        answers = graded_of(detail)
         for outcome in detail.get("facts", ()):
             fact = self._facts.get(outcome["fact"])
             if fact is not None and outcome.get("is_told", True):

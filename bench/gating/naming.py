@@ -15,6 +15,7 @@ from bench.facts import Fact, Use
 from bench.gate.facts import WorseFact
 from bench.gating.reading import counted_uses
 from bench.observations import Replay
+from bench.scoring_recovered import answer_in_words, graded_of
 from bench.store import Run, StoredCell
 
 WORST_FACTS_MAX = 10
@@ -68,11 +69,14 @@ def _told(run: Run, one: WorseFact, stored: StoredCell, seen: Replay | None) -> 
 
     facts = run.facts(one.session)
     detail = (stored.scores or {}).get("detail", {})
-    text, value, source_seq, needed_at = (
-        _of_fact(facts[one.place], detail)
-        if facts
-        else _of_use(counted_uses(run.uses(one.session))[one.place])
-    )
+    if facts:
+        fact = facts[one.place]
+        subject = fact.id
+        text, value, source_seq, needed_at = _of_fact(fact, detail)
+    else:
+        use = counted_uses(run.uses(one.session))[one.place]
+        subject = use.key
+        text, value, source_seq, needed_at = _of_use(use)
     history = run.history(one.session)
     source = ""
     if 1 <= source_seq <= len(history):
@@ -89,7 +93,7 @@ def _told(run: Run, one: WorseFact, stored: StoredCell, seen: Replay | None) -> 
         "needed_at_seq": needed_at,
         "summary_line": summary,
     }
-    return told | _answered(run, one, stored)
+    return told | _answered(subject, needed_at, detail)
 
 
 def _of_fact(fact: Fact, detail: dict[str, Any]) -> tuple[str, str, int, int | None]:
@@ -103,9 +107,11 @@ def _of_use(use: Use) -> tuple[str, str, int, int | None]:
     return use.text, use.text, use.first_seq, use.at_seq
 
 
-def _answered(run: Run, one: WorseFact, stored: StoredCell) -> dict[str, Any]:
+def _answered(subject: str, at_seq: int | None, detail: dict[str, Any]) -> dict[str, Any]:
     """What a reader of the projection answered, and why there is no answer where there is none."""
-    for answer in run.answers(stored.cell.identity):
-        if answer.subject == one.unit.id and answer.view == "projection":
-            return {"answer": answer.reply, "answer_reason": answer.reason}
+    for (_, about, asked_at), answer in graded_of(detail).items():
+        if about == subject and asked_at == at_seq:
+            is_told = answer["grade"] not in (None, "unserved")
+            words = answer_in_words(answer)
+            return {"answer": words if is_told else None, "answer_reason": words}
     return {}
