@@ -42,7 +42,7 @@ def to_gate_junit(document: Mapping[str, Any]) -> str:
     suite = Xml.SubElement(root, "testsuite", name="compaction-bench gate")
     counts = {"tests": len(rows), "failures": 0, "errors": 0, "skipped": 0}
     for row in rows:
-        name = clean(sides_sentence(row))
+        name = clean(sides_sentence(row)) if row["candidate"]["run"] else "nothing to compare"
         case = Xml.SubElement(suite, "testcase", classname=clean(row["metric"]), name=name)
         outcome = {"regressed": "failure", "refused": "error", "inconclusive": "skipped"}.get(
             row["verdict"]
@@ -61,7 +61,7 @@ def to_gate_junit(document: Mapping[str, Any]) -> str:
 def _comparison(row: Mapping[str, Any]) -> list[str]:
     sentences = (
         power_sentence(row),
-        sides_sentence(row) + ":",
+        sides_sentence(row) + ":" if row["sessions"] or row["kinds"] else "",
         verdict_sentence(row),
         severity_sentence(row),
         kinds_sentence(row),

@@ -35,6 +35,8 @@ def comparison_lines(document: Mapping[str, Any]) -> list[str]:
 
 def power_sentence(row: Mapping[str, Any]) -> str:
     """What this many sessions could have shown, and how many are still needed."""
+    if not row["sessions"]:
+        return "Nothing was compared, so no drop of any size could have been seen."
     sessions = _counted(row["sessions"], "session")
     smallest = row["smallest_detectable"]
     if smallest is None:
@@ -136,7 +138,8 @@ def percent(value: float | None) -> str:
 
 
 def _one(row: Mapping[str, Any]) -> list[str]:
-    lines = [power_sentence(row), sides_sentence(row) + ":", verdict_sentence(row)]
+    sides = [sides_sentence(row) + ":"] if row["sessions"] or row["kinds"] else []
+    lines = [power_sentence(row), *sides, verdict_sentence(row)]
     lines += [line for line in (severity_sentence(row), kinds_sentence(row)) if line]
     lines += lint_lines(row)
     lines += [f"Note: {excerpt(warning, 400)}." for warning in row["warnings"]]

@@ -26,7 +26,7 @@ from bench.cli.wanted import cuts_of, load_wanted
 from bench.errors import RunHalted, UsageError
 from bench.facts_file import facts_beside
 from bench.gate.sides import Side, Sides
-from bench.gating.comparing import Question
+from bench.gating.comparing import Question, nothing_to_compare
 from bench.gating.comparing import compare as compare_sides
 from bench.gating.drawing import Filled, fill, fresh_seeds, ignores_seeds
 from bench.gating.prompts import (
@@ -183,24 +183,8 @@ def _other_prompt(arguments: argparse.Namespace) -> str | None:
 def _tell_unchanged(arguments: argparse.Namespace, question: Question) -> int:
     """The same text can't be worse than itself: nothing is replayed, and that is said."""
     against = arguments.against or "the strategy's own prompt"
-    note(f"compaction-bench: {arguments.prompt} is the same text as {against}: nothing to compare")
-    document: dict[str, Any] = {
-        "verdict": "pass",
-        "metric": question.metric,
-        "margin": question.margin_points,
-        "sessions": 0,
-        "difference": None,
-        "interval": None,
-        "p": None,
-        "smallest_detectable": None,
-        "sessions_needed": None,
-        "worst_facts": [],
-        "reason": f"both prompts are the same text ({against}): nothing was replayed",
-    }
-    if arguments.json:
-        from bench.cli.output import print_json
-
-        print_json(document)
+    reason = f"{arguments.prompt} is the same text as {against}: nothing was replayed"
+    tell(nothing_to_compare(reason, question), arguments)
     return EXIT_FINE
 
 

@@ -95,7 +95,8 @@ class RunRecord:
     """A run: `name` is its folder or file, `fact_version` what its facts and scores rest on.
 
     `problems` say what is wrong with its controls, one clause each. `cells_planned` is how many
-    cells (controls apart) there should be, None when that isn't known.
+    cells (controls apart) there should be, None when that isn't known. `headings` are by spec the
+    lines that open the sections which its prompt asks for.
     """
 
     name: str
@@ -104,6 +105,7 @@ class RunRecord:
     cells: tuple[CellRecord, ...]
     problems: tuple[str, ...] = ()
     cells_planned: int | None = None
+    headings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def session(self, session_id: str) -> SessionRecord:
         """A session by its id; raises KeyError."""
@@ -122,6 +124,7 @@ def record_to_json(record: RunRecord) -> dict[str, Any]:
         "fact_version": record.fact_version,
         "cells_planned": record.cells_planned,
         "problems": list(record.problems),
+        "headings": {spec: list(lines) for spec, lines in record.headings.items()},
         "sessions": [_session_to_json(session) for session in record.sessions],
         "cells": [asdict(cell) for cell in record.cells],
     }
@@ -146,6 +149,9 @@ def record_from_json(document: Any, where: str) -> RunRecord:
             cells=tuple(map(_cell_from_json, document["cells"])),
             problems=tuple(map(str, document["problems"])),
             cells_planned=document["cells_planned"],
+            headings={
+                str(spec): tuple(map(str, lines)) for spec, lines in document["headings"].items()
+            },
         )
         _check(record)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

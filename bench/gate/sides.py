@@ -104,9 +104,13 @@ def _paired_specs(
     left_there = [spec for spec in theirs if spec not in {two for _, two in matched}]
     if left or left_there or not matched:
         raise UsageError(
-            f"the runs hold different strategies: only {baseline.name} has {listed(left) or 'none'}"
-            f", only {other.name} has {listed(left_there) or 'none'}; name what to compare with "
-            "--baseline SPEC and --candidate SPEC"
+            "the runs hold different strategies: "
+            + "; ".join(
+                f"only {run.name} has {listed(specs)}"
+                for run, specs in ((baseline, left), (other, left_there))
+                if specs
+            )
+            + "; name what to compare with --baseline SPEC and --candidate SPEC"
         )
     return matched
 

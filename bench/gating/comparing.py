@@ -57,6 +57,29 @@ def compare(pairs: Sequence[Sides], question: Question) -> dict[str, Any]:
     return {**first, "comparisons": rows}
 
 
+def nothing_to_compare(reason: str, question: Question) -> dict[str, Any]:
+    """The document where both sides are the same thing: it passes, and no figure is made up."""
+    side = {"run": "", "strategy": "", "models": [], "seeds": [], "mean": None}
+    empty = {**side, "summaries": asdict(lints_of(()))}
+    return {
+        "verdict": "pass",
+        "metric": question.metric,
+        "margin": question.margin_points,
+        "sessions": 0,
+        **dict.fromkeys(("difference", "interval", "p", "smallest_detectable", "sessions_needed")),
+        "worst_facts": [],
+        "reason": reason,
+        "sessions_missing": None,
+        "better": metric_to_compare(question.metric).better,
+        "layer": metric_to_compare(question.metric).layer,
+        "baseline": empty,
+        "candidate": empty,
+        "facts_worse": 0,
+        "must_keep_lost": 0,
+        **{name: [] for name in ("severity", "kinds", "unmeasured", "missing", "warnings")},
+    }
+
+
 def _decide(
     sides: Sides, paired: Paired, wanted: Metric, question: Question, comparisons: int
 ) -> Decision:
@@ -179,6 +202,10 @@ def _warnings(sides: Sides, paired: Paired, decision: Decision) -> list[str]:
     ours, theirs = sides.baseline, sides.candidate
     if ours.models != theirs.models and ours.spec != theirs.spec:
         found.append("the two sides differ in strategy and in model: neither alone is judged")
+    asked, asked_now = (side.record.headings.get(side.spec, ()) for side in (ours, theirs))
+    dropped = [line for line in asked if line not in asked_now]
+    if dropped and sides.differ_by_prompt_alone:
+        found.append(f"the candidate's prompt no longer asks for {', '.join(dropped)}")
     if paired.unmeasured:
         name, why = next(iter(paired.unmeasured.items()))
         found.append(
@@ -190,8 +217,8 @@ def _warnings(sides: Sides, paired: Paired, decision: Decision) -> list[str]:
         found.append(f"{count} cells aren't known; they count as the worst that they could hold")
     if decision.units and decision.units < decision.sessions:
         found.append(
-            f"the {decision.sessions} sessions form {decision.units} independent groups "
-            f"(projects, templates), at least {SESSIONS_MIN_FOR_P} are needed"
+            f"the {decision.sessions} sessions form {decision.units} independent groups (projects, "
+            f"templates), which count as that many; at least {SESSIONS_MIN_FOR_P} are needed"
         )
     seeds = {cell.seed for cell in (*ours.cells, *theirs.cells)}
     if len(seeds) == 1 and any(model.startswith("lossy") for model in theirs.models):

@@ -93,6 +93,7 @@ def record_of(run: Run, name: str, keep: Callable[[Cell], bool] | None = None) -
         ),
         problems=tuple(controls_out_of_line(rows, canaries)) if rows else (),
         cells_planned=planned if isinstance(planned, int) and keep is None else None,
+        headings=headings,
     )
 
 
