@@ -69,6 +69,8 @@ ASSEMBLY = {
 
 HOMES = {
     "tiktoken": {"bench/tokens.py"},
+    "toktok": {"bench/tokens_fast.py"},
+    "orjson": {"strategies/layered/encoding.py"},
     "httpx": {"bench/providers", "bench/foreign"},
     "datasets": {"bench/corpus.py"},
     "sqlite3": {"bench/store.py", "bench/conversation_store.py", "bench/spending.py"},
