@@ -59,7 +59,7 @@ def compare(pairs: Sequence[Sides], question: Question) -> dict[str, Any]:
 
 def nothing_to_compare(reason: str, question: Question) -> dict[str, Any]:
     """The document where both sides are the same thing: it passes, and no figure is made up."""
-    side = {"run": "", "strategy": "", "models": [], "seeds": [], "mean": None}
+    side: dict[str, Any] = {"run": "", "strategy": "", "models": [], "seeds": [], "mean": None}
     empty = {**side, "summaries": asdict(lints_of(()))}
     return {
         "verdict": "pass",
