@@ -270,6 +270,8 @@ class Judge:
             ).value,
             "recoverable": found.lost_recoverable.value,
             "retention_after_recorded": self._after_recorded(found),
+            "present": found.present.value,
+            "bound": found.bound.value,
             "recovered": found.recovered.value if found.recovered is not None else None,
             "stale": found.stale.value,
             "invented": found.invented.value,

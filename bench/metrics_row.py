@@ -8,6 +8,7 @@ from typing import Literal
 Direction = Literal["higher", "lower", "neither"]
 Layer = Literal[
     "present",
+    "bound",
     "current",
     "recoverable",
     "recovered",

@@ -25,6 +25,8 @@ _UNSCORED: tuple[str, ...] = (
     "retention_recoverable",
     "recoverable",
     "retention_after_recorded",
+    "present",
+    "bound",
     "recovered",
     "retention_recovered",
     "recovered_found",

@@ -15,6 +15,7 @@ from bench.facts import Fact, Use
 from bench.found_facts import AGE_BANDS, age_band, is_headline
 from bench.history import History
 from bench.observations import Replay
+from bench.scoring_bound import subject_words
 from bench.scoring_facts import Currency, FactOutcome, judge_fact, prepare_facts
 from bench.scoring_invented import Invention, find_inventions
 from bench.scoring_losses import Loss, worst_losses
@@ -25,6 +26,7 @@ from bench.session_index import Needle, SessionIndex
 
 OPAQUE_REASON = "opaque native state can't be read"
 NOTHING_MEASURED_REASON = "nothing was measured: no fact, and no use older than 2,000 tokens"
+_WRONG = ("stale_only", "contradicted")
 NO_SPREAD_REASON = "keep_all and empty score the same, so there is nothing to lose"
 
 
@@ -46,10 +48,10 @@ class Share:
 class Scores:
     """The scores of one cell. `visible[i]` says whether `uses[i]` was there when it was needed.
 
-    `retained` is over facts (current for updates and negations, present for others); `currencies`
-    counts the facts that have a wrong form by what was shown of it. `needed` is over uses older
-    than 2,000 tokens, and so are its splits by severity, kind and recorded compaction; the split by
-    age is over all uses. `invented` is over the typed entities of all written texts, `inventions`
+    `bound` is over facts that name a subject, `retained` over all (current for updates and
+    negations, present for others); `currencies` counts the facts that have a wrong form by what was
+    shown of it. `needed` is over uses older than 2,000 tokens, and so are its splits by severity,
+    kind and recorded compaction; the split by age is over all uses. `invented` is over the typed entities of all written texts, `inventions`
     are those hits with their places. `losses` are the worst ones, for people to look at.
     `needed_recoverable` and `retained_recoverable` also count what one search on a visible
     reference would have returned; `lost_recoverable` is that part of the needed uses that weren't
@@ -60,6 +62,7 @@ class Scores:
     facts: tuple[FactOutcome, ...]
     visible: tuple[bool | None, ...]
     present: Share
+    bound: Share
     retained: Share
     currencies: dict[Currency, int]
     stale: Share
@@ -121,9 +124,14 @@ def score(
         facts=outcomes,
         visible=visible,
         present=_share(outcome.is_present for outcome in outcomes),
+        bound=_share(
+            outcome.is_bound
+            for fact, outcome in zip(facts, outcomes, strict=True)
+            if subject_words(fact.subject)
+        ),
         retained=_share(outcome.is_retained for outcome in outcomes),
         currencies={currency: currencies.count(currency) for currency in sorted(set(currencies))},
-        stale=_share(currency in ("stale_only", "contradicted") for currency in currencies),
+        stale=_share([*(currency in _WRONG for currency in currencies), *_unread(facts, outcomes)]),
         needed=_share(was_there for _, was_there in headline),
         needed_by_age=_shares(
             pairs, lambda use: age_band(use.age_tokens), [band.name for band in AGE_BANDS]
@@ -154,6 +162,15 @@ def score(
         ),
         recoveries=reachable.recoveries,
     )
+
+
+def _unread(facts: Sequence[Fact], outcomes: Sequence[FactOutcome]) -> list[None]:
+    """One None for each fact whose wrong form could only stand in opaque state."""
+    return [
+        None
+        for fact, outcome in zip(facts, outcomes, strict=True)
+        if outcome.is_present is None and (fact.stale or fact.kind == "negation")
+    ]
 
 
 def _is_visible(visibility: Visibility, use: Use) -> bool | None:

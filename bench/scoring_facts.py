@@ -1,8 +1,8 @@
 """Judgement: planted and authored facts at the request where their probe stands.
 
-Layer *present*: the value or an alias is shown. Layer *current*: for a fact with earlier values,
-and for a negation, what is shown of the right and of the wrong. A rule whose *not* was lost is
-contradicted, which is worse than missing (scoring.md, "Layers").
+Layer *present*: the value or an alias is shown. Layer *bound*: beside its subject. Layer *current*:
+for a fact with earlier values, and for a negation, what is shown of the right and of the wrong. A
+rule whose *not* was lost is contradicted, which is worse than missing (scoring.md, "Layers").
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from bench.entities import kind_of
 from bench.facts import Fact
 from bench.matching import find, key_of, normalise
 from bench.observations import RequestObservation
+from bench.scoring_bound import stands_beside, subject_words
 from bench.scoring_visibility import HeadView, Visibility, in_tail
 from bench.session_index import Needle, SessionIndex
 from bench.visible_text import visible_text
@@ -49,6 +50,7 @@ class FactOutcome:
     `at_seq` is the recorded event that the request was for, `is_served` False when the replay
     stopped before it. `currency` is None for facts that have no wrong form. `is_told` says whether
     the full history before that request holds the fact: if not, no strategy could show it.
+    `is_bound` says whether the value stood beside its subject, None for a fact that names none.
     """
 
     fact: str
@@ -59,6 +61,7 @@ class FactOutcome:
     is_present: bool | None
     currency: Currency | None
     must_keep: bool = False
+    is_bound: bool | None = None
 
     @property
     def is_retained(self) -> bool | None:
@@ -131,6 +134,7 @@ def judge_fact(visibility: Visibility, needles: FactNeedles) -> FactOutcome:
     seen = visibility.request_at(at_seq) if at_seq is not None else None
     has_wrong_form = bool(needles.stale or needles.cores)
     is_present: bool | None = False
+    is_bound: bool | None = False if subject_words(fact.subject) else None
     currency: Currency | None = "neither" if has_wrong_form else None
     if seen is not None:
         is_present = visibility.shows_any(seen, needles.current)
@@ -138,6 +142,10 @@ def judge_fact(visibility: Visibility, needles: FactNeedles) -> FactOutcome:
             is_present, currency = _negation(visibility, seen, needles, is_present)
         elif needles.stale:
             currency = _currency(is_present, visibility.shows_any(seen, needles.stale))
+        if is_bound is not None:
+            # A rule in other words is still its own subject.
+            spelled = needles.current + needles.cores
+            is_bound = is_present and stands_beside(visibility, seen, spelled, fact.subject)
     is_told = at_seq is not None and any(
         index.is_within(needle, 1, at_seq - 1) for needle in needles.current
     )
@@ -150,6 +158,7 @@ def judge_fact(visibility: Visibility, needles: FactNeedles) -> FactOutcome:
         is_present=is_present,
         currency=currency if is_present is not None else None,
         must_keep=fact.must_keep,
+        is_bound=is_bound,
     )
 
 

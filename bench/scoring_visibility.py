@@ -43,6 +43,11 @@ class HeadView:
         """The lines of `texts`, normalised one by one."""
         return tuple(normalise(line) for text in self.texts for line in text.splitlines())
 
+    @cached_property
+    def normalised_texts(self) -> tuple[str, ...]:
+        """`texts`, each normalised."""
+        return tuple(self.haystack.text.split(_BETWEEN_ITEMS)) if self.texts else ()
+
     def holds(self, needle: Needle, seqs: Sequence[int]) -> bool:
         """Whether the needle, which stands in the events `seqs`, is in a readable item."""
         answer = self._answers.get(needle)
