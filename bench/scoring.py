@@ -51,12 +51,12 @@ class Scores:
     `bound` is over facts that name a subject, `retained` over all (current for updates and
     negations, present for others); `currencies` counts the facts that have a wrong form by what was
     shown of it. `needed` is over uses older than 2,000 tokens, and so are its splits by severity,
-    kind and recorded compaction; the split by age is over all uses. `invented` is over the typed entities of all written texts, `inventions`
-    are those hits with their places. `losses` are the worst ones, for people to look at.
-    `needed_recoverable` and `retained_recoverable` also count what one search on a visible
-    reference would have returned; `lost_recoverable` is that part of the needed uses that weren't
-    visible, `recoveries` are the searches, for uses and for facts. `recovered` needs a reader and
-    is None without one.
+    kind and recorded compaction; the split by age is over all uses. `invented` is over the typed
+    entities of all written texts, `inventions` are those hits with their places. `losses` are the
+    worst ones, for people to look at. `needed_recoverable` and `retained_recoverable` also count
+    what one search on a visible reference would have returned; `lost_recoverable` is that part of
+    the needed uses that weren't visible, `recoveries` are the searches, for uses and for facts.
+    `recovered` needs a reader and is None without one.
     """
 
     facts: tuple[FactOutcome, ...]
