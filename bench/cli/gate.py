@@ -34,6 +34,7 @@ from bench.gating.prompts import (
     prompt_at_revision,
     prompt_of,
     read_prompt,
+    strategy_for_prompt,
     with_prompt,
 )
 from bench.gating.reading import read_record
@@ -147,10 +148,11 @@ def _default_folder(options: RunOptions) -> Path:
 
 def _options(arguments: argparse.Namespace) -> RunOptions | None:
     """What to replay; None when both prompts are the same text."""
-    named = make_strategy(arguments.strategy or DEFAULT_STRATEGY)
     text = read_prompt(arguments.prompt, "--prompt")
-    candidate = with_prompt(named, text)
     other = _other_prompt(arguments)
+    fitting = strategy_for_prompt(text if other is None else other, DEFAULT_STRATEGY)
+    named = make_strategy(arguments.strategy or fitting)
+    candidate = with_prompt(named, text)
     if text == (prompt_of(named.strategy) if other is None else other):
         return None
     baseline = with_prompt(named, other, "--against")

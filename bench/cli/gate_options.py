@@ -79,7 +79,10 @@ def add_gate(commands: Any) -> None:
         "strategy's own prompt)",
     )
     prompt.add_argument(
-        "--strategy", metavar="SPEC", help="who is given the prompts (default head_tail)"
+        "--strategy",
+        metavar="SPEC",
+        help="who is given the prompts (default: the strategy whose own prompt asks for the same "
+        "sections as the one to compare with, as layered; else head_tail)",
     )
     prompt.add_argument("--model", metavar="MODEL", help="who summarises (default offline)")
     prompt.add_argument("--seed", type=int, action="append", metavar="N", help="repeatable")

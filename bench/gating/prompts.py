@@ -15,7 +15,13 @@ from typing import Any
 from bench.errors import UsageError
 from bench.models.prompt_headings import read_outline
 from bench.parameters import prompt_digest
-from bench.registry import NamedStrategy, bundled_prompt, make_strategies, make_strategy
+from bench.registry import (
+    NamedStrategy,
+    bundled_prompt,
+    make_strategies,
+    make_strategy,
+    registered,
+)
 from bench.specs import Spec, parse_spec
 
 GIT_PREFIX = "git:"
@@ -113,6 +119,20 @@ def prompt_of(strategy: Any) -> str | None:
     """The prompt that a strategy uses: its own, else the bundled one of its module."""
     text = getattr(strategy, "prompt", None)
     return text if isinstance(text, str) else bundled_prompt(type(strategy))
+
+
+def strategy_for_prompt(prompt: str, otherwise: str) -> str:
+    """The built-in strategy whose own prompt asks for the same sections, for it may rely on them.
+
+    `otherwise` for a prompt without sections, or with sections that nobody relies on.
+    """
+    wanted = headings_of(prompt)
+    for name, one in registered().items():
+        cls = one.base if isinstance(one.base, type) else type(one.base)
+        own = bundled_prompt(cls) if wanted and isinstance(one.base, type) else None
+        if own is not None and headings_of(own) == wanted:
+            return name
+    return otherwise
 
 
 def headings_of(prompt: str) -> tuple[str, ...]:
