@@ -79,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     money = money_of(arguments, options)
     if not arguments.dry_run:
         options = checked_models(options)
+        _check_cluster(arguments.cluster)
     started = time.strftime("%Y-%m-%dT%H-%M-%S")
     loaded = load_wanted(arguments)
     facts = facts_beside([session.path for session in loaded.sessions])
@@ -144,6 +145,15 @@ def _execute(
     finally:
         progress.end()
         save_spending(store, money)
+
+
+def _check_cluster(address: str | None) -> None:
+    """Raises UsageError, before anything is read, when the cluster can't be used."""
+    if address is not None:
+        from bench.cluster import Cluster
+
+        with Cluster(address):
+            pass
 
 
 def _options(arguments: argparse.Namespace) -> RunOptions:

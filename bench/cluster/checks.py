@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -62,8 +63,12 @@ def check_workers(address: str, found: Mapping[str, str]) -> None:
             )
 
 
+@cache
 def code_digest() -> str:
-    """A hash of everything that decides what a cell gives, and of the version of Python."""
+    """A hash of everything that decides what a cell gives, and of the version of Python.
+
+    Taken once in a process: a worker that was started before an update still has the code of then.
+    """
     home = Path(__file__).resolve().parents[2]
     digest = sha256(f"{sys.version_info[:2]}".encode())
     for package in ("bench", "strategies"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import socket
 import time
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
@@ -36,9 +37,9 @@ _TRIES_MAX = 4
 
 @dataclass(slots=True)
 class _Sent:
-    """A task under way: its place in the list, the worker that has it, and its future."""
+    """A task under way, the worker that has it, and its future."""
 
-    place: int
+    task: Task
     worker: str
     future: Any
 
@@ -192,7 +193,7 @@ class Cluster:
             retries=0,
         )
         future.add_done_callback(lambda _: self._finished.put(place))
-        return _Sent(place, worker, future)
+        return _Sent(task, worker, future)
 
     def _collect(self) -> Generator[tuple[int, PackedOutcome], None, None]:
         """What is finished; waits a little when nothing is."""
@@ -221,6 +222,11 @@ class Cluster:
         except (CancelledError, KilledWorker, OSError, TimeoutError):
             sent.worker = ""
             return None
+        except UsageError:
+            raise
+        except Exception as error:
+            # A defect on a worker must not cost the other tasks; the reason names it.
+            return failed(sent.task, f"{type(error).__name__}: {error}")
         return outcome
 
 
@@ -234,13 +240,46 @@ def _connect(address: str) -> Any:
     # What goes wrong is said here in one line; Dask's own log would repeat it at length.
     for name in ("distributed", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    _require_listener(address)
     try:
         return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError, TypeError) as error:
+        raise _no_scheduler(address, error) from None
+
+
+def _require_listener(address: str) -> None:
+    """Dask tries an address where nobody listens again and again; one try tells as much."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    if "://" in address and not address.startswith("tcp://"):
+        _require_certificates(address)
+        return
+    if not (host and port.isdigit()):
+        raise UsageError(f"--cluster {address}: no address; write tcp://HOST:PORT")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS) as there:
+            # A scheduler speaks first; whoever waits for us to speak is something else.
+            if not there.recv(1):
+                raise ConnectionError("whoever listens there hung up")
+    except (OSError, OverflowError) as error:
+        raise _no_scheduler(address, error) from None
+
+
+def _require_certificates(address: str) -> None:
+    from distributed.security import Security
+
+    certificates = Security().get_connection_args("client").get("ssl_context")
+    if address.startswith(("tls://", "wss://")) and certificates is None:
         raise UsageError(
-            f"--cluster {address}: no Dask scheduler answers there ({_first_line(error)}); start "
-            "one with `dask scheduler` and give its address, such as tcp://HOST:8786"
-        ) from None
+            f"--cluster {address}: an encrypted address needs certificates; name them in Dask's "
+            "configuration (distributed.comm.tls)"
+        )
+
+
+def _no_scheduler(address: str, error: BaseException) -> UsageError:
+    return UsageError(
+        f"--cluster {address}: no Dask scheduler answers there ({_first_line(error)}); start one "
+        "with `dask scheduler` and give its address, such as tcp://HOST:8786"
+    )
 
 
 def _first_line(error: BaseException) -> str:
