@@ -48,7 +48,23 @@ class DaskProcesses:
             )
 
     def __enter__(self) -> Self:
+        """Waits until the scheduler listens and all workers have come."""
+        from distributed import Client
+
+        until = time.monotonic() + _START_SECONDS
+        while not self._listens() and time.monotonic() < until:
+            time.sleep(0.1)
+        with Client(self.address, timeout=_START_SECONDS, set_as_default=False) as client:
+            client.wait_for_workers(len(self.workers), timeout=_START_SECONDS)
         return self
+
+    def _listens(self) -> bool:
+        host, _, port = self.address.removeprefix("tcp://").partition(":")
+        try:
+            socket.create_connection((host, int(port)), 1).close()
+        except OSError:
+            return False
+        return True
 
     def __exit__(
         self,

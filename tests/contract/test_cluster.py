@@ -18,7 +18,7 @@ from bench.store import Run
 from tests.dask_processes import ROOT, DaskProcesses
 from tests.stored_runs import rule_fact, working_session
 
-SPECS = ("head_tail", "layered", "prune")
+SPECS = ("head_tail", "prune")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
 
 @pytest.fixture(scope="module")
 def sessions() -> list[Session]:
-    return [working_session(f"s{n}", steps=14 + 2 * n, note=f"Variant {n}.") for n in range(4)]
+    return [working_session(f"s{n}", steps=14 + 2 * n, note=f"Variant {n}.") for n in range(3)]
 
 
 def stored(
