@@ -1,7 +1,8 @@
 """A model server on loopback that speaks three protocols and fails as it is told to.
 
 It answers sensibly by asking the offline model, so that whole runs go through it. What goes wrong
-is decided by a script: a function from the number of a POST request (1, 2, 3 ...) to a fault.
+is decided by a script: a function from a POST request, which knows its number (1, 2, 3 ...), to the
+name of a fault or None.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -21,8 +22,6 @@ from typing import Any
 from bench.events import Message, Role, ToolCall
 from bench.models import OfflineModel
 from bench.providers.remote import estimate_of
-
-Script = Callable[[int], str | None]
 
 # Refusals: status, headers, error code, error type, message.
 REFUSALS: Mapping[str, tuple[int, dict[str, str], str, str, str]] = {
@@ -80,32 +79,8 @@ OTHERS = (
     "silent",
     "no_usage",
 )
+_LIMIT_NAMES = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 FAULTS: tuple[str, ...] = (*REFUSALS, *OTHERS)
-
-
-def never(number: int) -> str | None:
-    """No request fails."""
-    return None
-
-
-def only(*numbers: int, fault: str) -> Script:
-    """These requests fail with this fault."""
-    return lambda number: fault if number in numbers else None
-
-
-def always(fault: str) -> Script:
-    """Every request fails."""
-    return lambda number: fault
-
-
-def seeded(seed: int, faults: Sequence[str], share: float) -> Script:
-    """About this share of the requests fails, each by a fault that seed and number draw."""
-
-    def script(number: int) -> str | None:
-        drawn = random.Random(f"{seed}/{number}")
-        return drawn.choice(list(faults)) if drawn.random() < share else None
-
-    return script
 
 
 @dataclass(frozen=True)
@@ -120,12 +95,60 @@ class Seen:
     fault: str | None = None
 
 
+Script = Callable[[Seen], str | None]
+
+
+def never(seen: Seen) -> str | None:
+    """No request fails."""
+    return None
+
+
+def only(*numbers: int, fault: str) -> Script:
+    """These requests fail with this fault."""
+    return lambda seen: fault if seen.number in numbers else None
+
+
+def always(fault: str) -> Script:
+    """Every request fails."""
+    return lambda seen: fault
+
+
+def seeded(seed: int, faults: Sequence[str], share: float) -> Script:
+    """About this share of the requests fails, each by a fault that seed and number draw."""
+
+    def script(seen: Seen) -> str | None:
+        drawn = random.Random(f"{seed}/{seen.number}")
+        return drawn.choice(list(faults)) if drawn.random() < share else None
+
+    return script
+
+
+def each_first(fault: str) -> Script:
+    """Every request fails the first time that it is sent, whatever its number and its limit."""
+    known: set[str] = set()
+
+    def script(seen: Seen) -> str | None:
+        body = {name: value for name, value in seen.body.items() if name not in _LIMIT_NAMES}
+        asked = f"{seen.path}{json.dumps(body, sort_keys=True)}"
+        is_new = asked not in known
+        known.add(asked)
+        return fault if is_new else None
+
+    return script
+
+
+def until(number: int, script: Script, *, then: str) -> Script:
+    """`script`, but from this request on everything fails by `then`."""
+    return lambda seen: then if seen.number >= number else script(seen)
+
+
 @dataclass
 class FaultServer:
     """`with FaultServer(script) as server:`; `server.url` ends with /v1.
 
     `window` in tokens is enforced with a refusal in the protocol's own words; `answers`, where it
-    is set, replaces the offline model.
+    is set, replaces the offline model. `insists_on` is the only name that it takes for the limit of
+    the output.
     """
 
     script: Script = never
@@ -134,6 +157,7 @@ class FaultServer:
     answers: Callable[[Seen], str] | None = None
     seen: list[Seen] = field(default_factory=list)
     url: str = ""
+    insists_on: str | None = None
 
     def __post_init__(self) -> None:
         self.released = threading.Event()
@@ -166,6 +190,12 @@ class FaultServer:
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
+
+    def begin_anew(self, script: Script) -> None:
+        """Forgets what came in and follows another script, at the same address."""
+        with self.lock:
+            self.script = script
+            self.seen.clear()
 
     @property
     def posts(self) -> list[Seen]:
@@ -206,10 +236,9 @@ class _Handler(BaseHTTPRequestHandler):
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         with outer.lock:
             number = len(outer.posts) + 1
-            fault = outer.script(number)
-            seen = Seen(
-                "POST", self.path, dict(self.headers.items()), json.loads(data), number, fault
-            )
+            headers = dict(self.headers.items())
+            seen = Seen("POST", self.path, headers, json.loads(data), number)
+            seen = replace(seen, fault=outer.script(seen))
             outer.seen.append(seen)
         self._answer(seen)
 
@@ -219,7 +248,11 @@ class _Handler(BaseHTTPRequestHandler):
         sent = estimate_of(messages, ())
         limit = limit_of(seen.body)
         protocol = self.path.removeprefix("/v1/")
-        if fault in REFUSALS:
+        wanted = outer.insists_on
+        if wanted is not None and wanted not in seen.body:
+            text = f"Unsupported parameter: 'max_tokens' is not supported. Use '{wanted}' instead."
+            self._json(400, error_body(protocol, "unsupported_parameter", "invalid", text))
+        elif fault in REFUSALS:
             self._refuse(protocol, fault, sent, limit, seen)
         elif fault in ("overflow", "overflow_200") or (outer.window and sent > outer.window):
             self._overflow(protocol, sent, fault)
@@ -448,8 +481,7 @@ def _compacted_on_demand(text: str, usage: tuple[int, int] | None) -> dict[str, 
 
 def limit_of(body: Mapping[str, Any]) -> int:
     """The output limit of a request."""
-    names = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-    return next((int(body[name]) for name in names if name in body), 4_096)
+    return next((int(body[name]) for name in _LIMIT_NAMES if name in body), 4_096)
 
 
 def messages_of(body: Mapping[str, Any]) -> list[Message]:

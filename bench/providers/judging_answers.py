@@ -78,29 +78,33 @@ def judge_answer(
         return Refused(error=error, label=error.kind, payload=reply.payload), None
     is_counted = answer.usage.input_tokens is not None or answer.usage.output_tokens is not None
     usage = answer.usage if is_counted else None
-    if isinstance(answer, DetailedResult):
-        refused = _hidden(reply, answer, wanted, watch)
-        if refused is not None:
-            return refused, usage
-    return answer, usage
+    refused = _hidden(reply, answer, wanted, watch)
+    return (answer if refused is None else refused), usage
 
 
 def _hidden(
-    reply: RawReply, result: DetailedResult, wanted: Wanted[Any], watch: TruncationWatch
+    reply: RawReply,
+    answer: DetailedResult | NativeReply,
+    wanted: Wanted[Any],
+    watch: TruncationWatch,
 ) -> Refused | None:
     """A refusal that only finish reason or usage tells."""
-    found = classify_error(200, {"finish_reason": result.finish_reason, "usage": {}})
-    if found.kind == "server" or (found.kind == "content_filter" and not result.calls):
-        text = f"the answer ended with {result.finish_reason[:60]}"
-        return _plain(found.kind, text, reply)
-    reason = watch.reason(result, wanted.estimate_tokens, is_conversation=wanted.is_conversation)
+    estimate = wanted.estimate_tokens
+    if isinstance(answer, NativeReply):
+        reason = watch.reason_of_count(answer.usage.input_tokens, estimate)
+    else:
+        found = classify_error(200, {"finish_reason": answer.finish_reason, "usage": {}})
+        if found.kind == "server" or (found.kind == "content_filter" and not answer.calls):
+            text = f"the answer ended with {answer.finish_reason[:60]}"
+            return _plain(found.kind, text, reply)
+        reason = watch.reason(answer, estimate, is_conversation=wanted.is_conversation)
     if reason is None:
         return None
     error = ProviderError(
         "input_overflow",
         f"silently cut: {reason}",
         status=reply.status,
-        sent_tokens=wanted.estimate_tokens,
+        sent_tokens=estimate,
         limit_tokens=watch.window,
     )
     return Refused(error=error, label=SILENT, payload=reply.payload)

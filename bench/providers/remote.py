@@ -191,7 +191,7 @@ class RemoteModel:
         sender = replace(self._sender(), settings=replace(self._settings, tries_max=1))
         wanted = Wanted(
             url=f"{self._base_url}{self._vendor.path}",
-            headers=self._headers(()),
+            headers=self._key_header(),
             build=partial(self._body, request, False),
             read=self._vendor.read,
             estimate_tokens=20,
@@ -237,6 +237,14 @@ class RemoteModel:
     def _headers(self, betas: Sequence[str]) -> Mapping[str, str]:
         return {BETA_HEADER: ",".join(betas)} if betas else {}
 
+    def _key_header(self) -> Mapping[str, str]:
+        """The key, which is read from the environment for every call and kept nowhere."""
+        try:
+            return self._vendor.headers(key_of(self._vendor, self._base_url))
+        except UsageError as error:
+            # Told before the run; a worker on another machine may have another environment.
+            raise RunHalted(f"{self.name}: {error}") from error
+
     def _sender(self) -> Sender:
         if self._purse is None:
             self._purse = open_purse(self._settings)
@@ -277,12 +285,7 @@ class RemoteModel:
         return answer
 
     def _send(self, wanted: Wanted[Answer], seen: CallObservation) -> Answer:
-        try:
-            key_header = self._vendor.headers(key_of(self._vendor, self._base_url))
-        except UsageError as error:
-            # Told before the run; a worker on another machine may have another environment.
-            raise RunHalted(f"{self.name}: {error}") from error
-        wanted = replace(wanted, headers={**wanted.headers, **key_header})
+        wanted = replace(wanted, headers={**wanted.headers, **self._key_header()})
         tries = Tries()
         started = perf_counter()
         about = {"model": self.name, "host": wanted.host, "purpose": seen.purpose}
@@ -378,7 +381,7 @@ def estimate_of(messages: Sequence[Message], tools: Sequence[ToolDefinition]) ->
 
 
 def estimate_of_request(request: Request) -> int:
-    """The same for a request that is written already; data of images isn't counted as text."""
+    """The same for a request that is written already, without what is no text: images, state."""
     total = count(request.system or "")
     stack: list[object] = [*request.messages, *request.tools]
     while stack:
@@ -390,6 +393,7 @@ def estimate_of_request(request: Request) -> int:
         elif isinstance(part, dict):
             total += _TOKENS_PER_MESSAGE
             is_data = part.get("type") == "base64"
-            stack += [value for name, value in part.items() if not (is_data and name == "data")]
+            unread = {"encrypted_content", "signature", *(("data",) if is_data else ())}
+            stack += [value for name, value in part.items() if name not in unread]
             total += _TOKENS_PER_ATTACHMENT * is_data
     return total

@@ -54,6 +54,12 @@ class TruncationWatch:
             return "the input left no room for an answer"
         return self._dropped(counted, estimate_tokens, is_conversation=is_conversation)
 
+    def reason_of_count(self, counted: int | None, estimate_tokens: int) -> str | None:
+        """The same from the count alone, where there is no answer to look at."""
+        if counted is None:
+            return None
+        return self._dropped(counted, estimate_tokens, is_conversation=False)
+
     def _dropped(self, counted: int, estimate: int, *, is_conversation: bool) -> str | None:
         if estimate < _ESTIMATE_TOKENS_MIN:
             return None
