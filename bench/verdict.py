@@ -15,6 +15,12 @@ from itertools import combinations
 from bench.plan import CONTROLS
 from bench.statistics import Comparison, compare_paired, holm
 from bench.verdict_controls import CanaryResult, controls_line, controls_out_of_line
+from bench.verdict_layers import (
+    in_layer_present,
+    in_layer_recovered,
+    opaque_line,
+    opaque_strategies,
+)
 from bench.verdict_recovered import recovered_warnings
 from bench.verdict_table import CellRow, mean, number, window_asked
 from bench.verdict_words import (
@@ -40,9 +46,10 @@ EXIT_NO_VERDICT = 3
 class Verdict:
     """What the first screen says.
 
-    `sentences` are one to three, `controls`, `fired` and `basis` one line each (empty where there
-    is nothing to say). `decided` is true when one strategy kept more than every other and chance
-    is no explanation. `exit_code` is 0, or 3 when a control is out of line or nothing was measured.
+    `sentences` are one to three; `opaque` (what can't be read, and how it is compared), `controls`,
+    `fired` and `basis` one line each (empty where there is nothing to say). `decided` is true when
+    one strategy kept more than every other and chance is no explanation. `exit_code` is 0, or 3
+    when a control is out of line or nothing was measured.
     """
 
     sentences: tuple[str, ...]
@@ -52,11 +59,12 @@ class Verdict:
     warnings: tuple[str, ...]
     decided: bool
     exit_code: int
+    opaque: str = ""
 
     @property
     def lines(self) -> tuple[str, ...]:
         """Everything for the first screen, in order."""
-        rest = (self.controls, self.fired, self.basis)
+        rest = (self.opaque, self.controls, self.fired, self.basis)
         return (*self.sentences, *(line for line in rest if line))
 
 
@@ -103,7 +111,9 @@ def verdict(
     """The verdict over cells as `run --json` gives them. Pure and, under a seed, deterministic.
 
     Beside the fields of the contract, cells may have `window_asked`, `retention_said_once` and
-    `retention_re_readable`. `clusters` maps sessions to the group (project, template) they share.
+    `retention_re_readable`. Strategies with opaque state are ranked apart, by what a reader
+    answered; where there are no others, that is the verdict. `clusters` maps sessions to the group
+    (project, template) they share.
     """
     strategies = [s for s in dict.fromkeys(c["strategy"] for c in cells) if s not in CONTROLS]
     results = list(canaries)
@@ -115,7 +125,12 @@ def verdict(
         "fired": fired_line(cells, strategies),
         "basis": basis_line(cells),
     }
-    measured = [s for s in strategies if _values(cells, s)]
+    shown, asked = in_layer_present(cells), in_layer_recovered(cells)
+    measured = [s for s in strategies if _values(shown, s)]
+    opaque = opaque_strategies(cells)
+    answered = [s for s in strategies if _values(asked, s)] if opaque else []
+    if opaque and not measured:
+        shown, measured = asked, answered
     if problems or not measured:
         if problems:
             why = f"a control is out of line, so no number here can be trusted: {problems[0]}"
@@ -125,12 +140,33 @@ def verdict(
         return Verdict(
             (sentence,), **lines, warnings=warnings, decided=False, exit_code=EXIT_NO_VERDICT
         )
-    ranked = ranking(cells, measured)
-    pairs = compare_all(cells, ranked, clusters=clusters, seed=seed)
-    first, decided = _first_sentence(cells, ranked, pairs, missing)
-    others = (cost_sentence(cells, ranked), loss_sentence(cells, ranked))
+    ranked = ranking(shown, measured)
+    pairs = compare_all(shown, ranked, clusters=clusters, seed=seed)
+    first, decided = _first_sentence(shown, ranked, pairs, missing)
+    priced = [*ranked, *(name for name in opaque if name not in ranked)]
+    others = (cost_sentence(cells, priced), loss_sentence(shown, ranked))
     sentences = (first, *(sentence for sentence in others if sentence))
-    return Verdict(sentences, **lines, warnings=warnings, decided=decided, exit_code=EXIT_FINE)
+    return Verdict(
+        sentences,
+        **lines,
+        warnings=warnings,
+        decided=decided,
+        exit_code=EXIT_FINE,
+        opaque=_opaque_line(cells, asked, answered, clusters, seed),
+    )
+
+
+def _opaque_line(
+    cells: Sequence[CellRow],
+    asked: Sequence[CellRow],
+    answered: Sequence[str],
+    clusters: Mapping[str, Hashable] | None,
+    seed: int,
+) -> str:
+    """How strategies with opaque state compare, in the only layer in which they can."""
+    ranked = ranking(asked, answered) if answered else []
+    pairs = compare_all(asked, ranked, clusters=clusters, seed=seed)
+    return opaque_line(cells, ranked, pairs)
 
 
 def compare_all(

@@ -15,6 +15,8 @@ from bench.statistics import share_interval
 
 CellRow: TypeAlias = Mapping[str, Any]
 
+RECOVERED = "recovered"
+
 STATUSES: tuple[str, ...] = ("ok", "not_exercised", "stopped", "error")
 RETRY_KINDS: tuple[str, ...] = ("overflow", "repair", "replan", "transport", "suppressed")
 MEANS: tuple[str, ...] = (
@@ -24,6 +26,8 @@ MEANS: tuple[str, ...] = (
     "retention_recoverable",
     "retention_after_recorded",
     "recoverable",
+    "present",
+    "bound",
     "recovered",
     "retention_recovered",
     "recovered_found",
@@ -66,7 +70,8 @@ def table(
 ) -> list[dict[str, Any]]:
     """Rows in order of appearance, controls last.
 
-    `sessions` counts the sessions that `retention` and its 95% `interval` stand on, `cells` all
+    `sessions` counts the sessions that `retention` and its 95% `interval` stand on (both of one
+    layer, `retention_layer`), `recovered_interval` is that of `retention_recovered`, `cells` all
     cells of the row, and each status has its own count. Tokens, requests, retries,
     `invalid_projections` and `grew` are sums, `tokens_saved` is 1 - sum(sent) / sum(baseline);
     everything else is a mean over sessions, null where no session knows it.
@@ -138,10 +143,9 @@ def _row(
     clusters: Mapping[str, Hashable],
     seed: int,
 ) -> dict[str, Any]:
-    kept = session_means(cells, lambda cell: number(cell, "retention"))
-    groups = [clusters.get(session, session) for session in kept]
-    interval = share_interval(list(kept.values()), clusters=groups, seed=seed)
-    layers = {str(cell["retention_layer"]) for cell in cells if cell.get("retention_layer")}
+    layer, column = _layer_of(cells)
+    kept = session_means(cells, lambda cell: number(cell, column))
+    answered = session_means(cells, lambda cell: number(cell, "retention_recovered"))
     return {
         "strategy": strategy,
         "window": int(window) if window.isascii() and window.isdigit() else window,
@@ -150,14 +154,35 @@ def _row(
         "sessions": len(kept),
         "cells": len(cells),
         "retention": mean(kept.values()),
-        "interval": list(interval) if interval is not None else None,
-        "retention_layer": ", ".join(sorted(layers)) or None,
+        "interval": _interval(kept, clusters, seed),
+        "retention_layer": layer,
+        "recovered_interval": _interval(answered, clusters, seed),
         "tokens_saved": tokens_saved(cells),
         **{name: _mean_of(cells, name) for name in MEANS},
         **{name: _sum_of(cells, name) for name in SUMS},
         "retries": retries(cells),
         **{status: sum(cell.get("status") == status for cell in cells) for status in STATUSES},
     }
+
+
+def _layer_of(cells: Sequence[CellRow]) -> tuple[str | None, str]:
+    """The layer of a row's retention and the column of the cells that it is a mean of.
+
+    Where some of the cells could only be asked for, all of them count by what was answered.
+    """
+    scored = [cell for cell in cells if number(cell, "retention") is not None]
+    layers = [str(cell["retention_layer"]) for cell in scored or cells if "retention_layer" in cell]
+    if RECOVERED in layers:
+        return RECOVERED, "retention_recovered"
+    return (layers[0] if layers else None), "retention"
+
+
+def _interval(
+    values: Mapping[str, float], clusters: Mapping[str, Hashable], seed: int
+) -> list[float] | None:
+    groups = [clusters.get(session, session) for session in values]
+    found = share_interval(list(values.values()), clusters=groups, seed=seed)
+    return None if found is None else list(found)
 
 
 def _mean_of(cells: Sequence[CellRow], name: str) -> float | None:

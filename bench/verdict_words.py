@@ -51,7 +51,7 @@ def leader_sentence(pair: Pair, beaten: Sequence[Pair], comparisons: int) -> str
     sentence = (
         f"{plain(pair.first)} kept {most} of what was needed later: {percent(pair.mean_first)} "
         f"against {percent(pair.mean_second)} for {plain(pair.second)}, "
-        f"{points(pair.comparison.difference)} more ({_evidence(pair, comparisons)})."
+        f"{points(pair.comparison.difference)} more ({evidence(pair, comparisons)})."
     )
     if beaten:
         named = [f"{plain(one.second)} ({percent(one.mean_second)})" for one in beaten]
@@ -68,7 +68,7 @@ def undecided_sentence(pair: Pair, beaten: Sequence[Pair], comparisons: int, why
         gap = "no difference"
     observed = (
         f"{first} kept {percent(pair.mean_first)} of what was needed later and {second} "
-        f"{percent(pair.mean_second)}, {gap} ({_evidence(pair, comparisons)})"
+        f"{percent(pair.mean_second)}, {gap} ({evidence(pair, comparisons)})"
     )
     if why:
         return f"Not decided, since {why}; so far {observed}."
@@ -178,7 +178,8 @@ def basis_line(cells: Sequence[CellRow]) -> str:
     windows = listed([_window_words(cells, one) for one in asked])
     models = listed([_model_words(one) for one in dict.fromkeys(str(c["model"]) for c in cells)])
     seeds = len({cell.get("seed", 0) for cell in cells})
-    layers = dict.fromkeys(str(c["retention_layer"]) for c in cells if c.get("retention_layer"))
+    scored = [c for c in cells if number(c, "retention") is not None] or cells
+    layers = dict.fromkeys(str(c["retention_layer"]) for c in scored if c.get("retention_layer"))
     parts = [sessions, windows, models]
     if seeds > 1:
         parts.append(f"{seeds} seeds")
@@ -236,7 +237,8 @@ def listed(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _evidence(pair: Pair, comparisons: int) -> str:
+def evidence(pair: Pair, comparisons: int) -> str:
+    """Interval, number of sessions and p of a difference, as words for brackets."""
     comparison = pair.comparison
     parts: list[str] = []
     if comparison.interval is not None:

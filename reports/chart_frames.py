@@ -105,11 +105,29 @@ def strategy_places(data: RunData) -> dict[str, int]:
 
 
 def frontier(data: RunData) -> pandas.DataFrame:
-    """Chart 1: one row for each strategy, window and model."""
+    """Chart 1: one row for each strategy, window and model, in layer *present*."""
+    return _frontier(data, rows_of(summarise(data.cells)))
+
+
+def answered_frontier(data: RunData) -> pandas.DataFrame:
+    """The same in layer *recovered*: what a reader answered, where state can't be read too."""
+    rows = [
+        {
+            **row,
+            "retention": row["retention_recovered"],
+            "retention_low": row["recovered_low"],
+            "retention_high": row["recovered_high"],
+        }
+        for row in rows_of(summarise(data.cells))
+    ]
+    return _frontier(data, rows)
+
+
+def _frontier(data: RunData, summary: list[dict[str, Any]]) -> pandas.DataFrame:
     palette = strategy_places(data)
     rows: list[dict[str, Any]] = [
         {**row, "family": family(row["strategy"]), "place": palette.get(row["strategy"], -1)}
-        for row in rows_of(summarise(data.cells))
+        for row in summary
     ]
     for row in rows:
         if not row["fired"] and not row["is_control"]:

@@ -28,8 +28,9 @@ CELLS: dict[str, str] = {
     "status": "object",  # ok, not_exercised, stopped, error
     "reason": "object",
     "is_control": "bool",
+    "is_opaque": "bool",  # its strategy left state that can only be asked for, here or elsewhere
     "cluster": "object",  # of sessions that aren't independent, "" where unknown
-    "retention": "float64",  # shares, 0 to 1; NaN is null
+    "retention": "float64",  # of layer present; shares, 0 to 1; NaN is null
     "retention_layer": "object",
     "retention_basis": "object",  # facts or found uses
     "reader": "object",  # who answered questions, "" where nobody was asked
@@ -40,6 +41,8 @@ CELLS: dict[str, str] = {
     "recoverable": "float64",
     "retention_after_recorded": "float64",
     "tokens_recovery": "float64",
+    "present": "float64",
+    "bound": "float64",
     "recovered": "float64",
     "retention_recovered": "float64",
     "recovered_found": "float64",
@@ -159,15 +162,16 @@ RETRY_KINDS: tuple[str, ...] = ("overflow", "repair", "replan", "transport", "su
 class About:
     """What is said of the whole run, above and below the frames.
 
-    `sentences` are the verdict (or why there is none), `is_decided` whether it is one; `controls`,
-    `fired` and `basis` one line each. `command` repeats the run. `versions` are name and version of
-    what the numbers rest on, `formats` the file formats of the sessions with their number,
-    `clusters` how many independent groups they come from (None: unknown).
+    `sentences` are the verdict (or why there is none), `is_decided` whether it is one; `opaque`,
+    `controls`, `fired` and `basis` one line each. `command` repeats the run. `versions` are name
+    and version of what the numbers rest on, `formats` the file formats of the sessions with their
+    number, `clusters` how many independent groups they come from (None: unknown).
     """
 
     run: str = ""
     command: str = ""
     sentences: tuple[str, ...] = ()
+    opaque: str = ""
     controls: str = ""
     fired: str = ""
     basis: str = ""

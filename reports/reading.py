@@ -20,7 +20,7 @@ from bench.probing import FOUND, RECOVERED
 from bench.results import Results, results_of
 from bench.scoring_recovered import graded_of
 from bench.store import Run, StoredCell
-from bench.verdict_layers import in_layer_present
+from bench.verdict_layers import in_layer_present, opaque_strategies
 from reports.answers import with_answer
 from reports.excerpts import source_line, summary_line
 from reports.frames import (
@@ -138,9 +138,15 @@ def cell_frame(cells: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
 
     `retention` is of the layer *present* alone: what could only be asked for has its own column.
     """
+    opaque = opaque_strategies(cells)
     return frame_of(
         (
-            {**cell, **(cell.get("retries") or {}), "is_control": cell["strategy"] in CONTROLS}
+            {
+                **cell,
+                **(cell.get("retries") or {}),
+                "is_control": cell["strategy"] in CONTROLS,
+                "is_opaque": cell["strategy"] in opaque,
+            }
             for cell in in_layer_present(cells)
         ),
         CELLS,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.statistics import mean_interval, ratio_interval
-from bench.verdict_table import table
+from bench.verdict_table import RECOVERED, table
 from reports.frames import CELLS, RETRY_KINDS, frame_of, rows_of
 from reports.style import in_order
 
@@ -42,8 +42,12 @@ SUMMARY: dict[str, str] = {
     "retention_re_readable": "float64",
     "retention_recoverable": "float64",
     "retention_after_recorded": "float64",
+    "present": "float64",
+    "bound": "float64",
     "recovered": "float64",
     "retention_recovered": "float64",
+    "recovered_low": "float64",
+    "recovered_high": "float64",
     "recovered_found": "float64",
     "attention_loss": "float64",
     "inferred": "float64",
@@ -135,7 +139,11 @@ def _worst_status(statuses: pandas.Series[str]) -> str:
 
 def summarise(cells: pandas.DataFrame) -> pandas.DataFrame:
     """The table of a run, columns as in SUMMARY: the rows of `run --json`, so that no two places
-    show different numbers, with the interval of the savings added."""
+    show different numbers, with the interval of the savings added.
+
+    `retention` is of the layer *present*; what could only be asked for is in `retention_recovered`
+    alone.
+    """
     ordered = in_order(cells["strategy"])
     rows = [_row(row, cells) for row in table(_cell_rows(cells))] if len(cells) else []
     rows.sort(
@@ -168,10 +176,15 @@ def _row(row: dict[str, Any], cells: pandas.DataFrame) -> dict[str, Any]:
     ]
     sums = own.groupby("session", sort=False)[["tokens_sent", "tokens_baseline"]].sum()
     savings = estimate_of_savings(list(sums["tokens_sent"]), list(sums["tokens_baseline"]))
-    low, high = row["interval"] or _NO_INTERVAL
+    is_opaque = row["retention_layer"] == RECOVERED
+    low, high = (None if is_opaque else row["interval"]) or _NO_INTERVAL
+    recovered_low, recovered_high = row["recovered_interval"] or _NO_INTERVAL
     return {
         **row,
         **row["retries"],
+        "retention": None if is_opaque else row["retention"],
+        "recovered_low": recovered_low,
+        "recovered_high": recovered_high,
         "window_asked": window,
         "sessions_total": own["session"].nunique(),
         "fired": own[own["compactions"] > 0]["session"].nunique(),

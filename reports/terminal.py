@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from bench.money import money_sentence
 from bench.results import Results
-from reports.columns import COLUMN, has_several, name_of
+from bench.verdict_table import RECOVERED
+from reports.columns import COLUMN, Row, has_several, name_of
 from reports.frames import rows_of
+from reports.numbers import share
 from reports.reading import cell_frame
 from reports.summary import summarise
 from reports.text import clean, excerpt
@@ -29,6 +31,11 @@ _COLUMNS: tuple[tuple[str, str, int], ...] = (
 )
 
 
+# Where some strategy can only be asked, what readers answered stands beside; what fired has a line
+# of its own above the table.
+_ANSWERED = ("retention_recovered", "an-\nswered", 6)
+
+
 def print_summary(source: Results | Path, console: Console | None = None) -> None:
     """Verdict, what it stands on, and the table, readable from 80 columns on.
 
@@ -45,6 +52,7 @@ def print_summary(source: Results | Path, console: Console | None = None) -> Non
         console.print(Text(clean(sentence), style="bold" if place == 0 else ""))
     console.print()
     for line in (
+        verdict.opaque,
         verdict.controls,
         verdict.fired,
         verdict.basis,
@@ -77,22 +85,36 @@ def _print_table(results: Results, console: Console) -> None:
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(Text("strategy"), overflow="fold", min_width=12)
-    for _, heading, width in _COLUMNS:
+    is_opaque = any(row["retention_layer"] == RECOVERED for row in rows)
+    columns = _COLUMNS
+    if is_opaque:
+        others = [column for column in _COLUMNS[1:] if column[0] != "fired"]
+        columns = (_COLUMNS[0], _ANSWERED, *others)
+    for _, heading, width in columns:
         table.add_column(Text(heading), justify="right", min_width=width, vertical="bottom")
     is_multiple = has_several(rows)
     for row in rows:
         table.add_row(
             Text(name_of(row, is_multiple=is_multiple)),
-            *(Text(COLUMN[name].text(row)) for name, _, _ in _COLUMNS),
+            *(Text(_text(name, row)) for name, _, _ in columns),
             style="dim" if row["is_control"] else "",
         )
     console.print(table)
-    console.print(
-        Text(
-            "kept: share of what was needed, 95% interval over sessions · said once: the part that "
-            "is lost for good · re-read: the part that a tool could show again · saved, cost: "
-            "against the full history · fired: sessions with a compaction (a strategy that never "
-            "fired isn't scored)",
-            style="dim",
-        )
-    )
+    legend = [
+        "kept: share of what was needed, 95% interval over sessions",
+        "said once: the part that is lost for good",
+        "re-read: the part that a tool could show again",
+        "saved, cost: against the full history",
+        "fired: sessions with a compaction (a strategy that never fired isn't scored)",
+    ]
+    if is_opaque:
+        legend[1:1] = [
+            "answered: the share that a reader found in it, the only way to opaque state"
+        ]
+        legend.pop()
+    console.print(Text(" · ".join(legend), style="dim"))
+
+
+def _text(name: str, row: Row) -> str:
+    # There is room for one interval in 80 columns.
+    return share(row[name]) if name == _ANSWERED[0] else COLUMN[name].text(row)

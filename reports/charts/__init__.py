@@ -25,6 +25,7 @@ from reports.charts import (
     sessions,
 )
 from reports.frames import RunData
+from reports.style import label
 
 if TYPE_CHECKING:
     import pandas
@@ -34,13 +35,27 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """`name` is the file name without its ending, `question` the heading, `caption` how to read
-    it; `frame` makes the data, `draw` the figure."""
+    it; `frame` makes the data, `draw` the figure. `is_of_text` charts need what can be read."""
 
     name: str
     question: str
     caption: str
     frame: Callable[[RunData], pandas.DataFrame]
     draw: Callable[[pandas.DataFrame], Figure]
+    is_of_text: bool = False
+
+
+def caption_of(chart: Chart, data: RunData) -> str:
+    """How to read a chart, and which strategies of this run can't stand in it."""
+    opaque = fact_frames.opaque_names(data)
+    if not opaque:
+        return chart.caption
+    names = ", ".join(label(name, 34) for name in opaque)
+    if chart.is_of_text:
+        return f"{chart.caption} Not in it, since its state can't be read: {names}."
+    if chart.name == "outcomes":
+        return f"{chart.caption} Of {names} only a reader's answers are known."
+    return chart.caption
 
 
 def first_session(data: RunData) -> str:
@@ -64,6 +79,16 @@ CHARTS: tuple[Chart, ...] = (
         "Settings of one strategy are joined.",
         chart_frames.frontier,
         frontier.draw,
+        is_of_text=True,
+    ),
+    Chart(
+        "answered",
+        "And by what a reader answered?",
+        "The same points in the layer recovered: questions about the facts that a reader answered "
+        "from the very requests. Strategies with opaque state stand here and nowhere else, since "
+        "nothing but their provider can read it.",
+        chart_frames.answered_frontier,
+        frontier.draw_answered,
     ),
     Chart(
         "sawtooth",
@@ -88,6 +113,7 @@ CHARTS: tuple[Chart, ...] = (
         "tokens since the last mention. Means over sessions with 95% intervals.",
         fact_frames.by_age,
         age.draw,
+        is_of_text=True,
     ),
     Chart(
         "generations",
@@ -97,6 +123,7 @@ CHARTS: tuple[Chart, ...] = (
         "sessions.",
         fact_frames.by_generation,
         generations.draw,
+        is_of_text=True,
     ),
     Chart(
         "kinds",
@@ -105,6 +132,7 @@ CHARTS: tuple[Chart, ...] = (
         "pale.",
         fact_frames.kinds_by_strategy,
         heatmaps.draw,
+        is_of_text=True,
     ),
     Chart(
         "positions",
@@ -113,6 +141,7 @@ CHARTS: tuple[Chart, ...] = (
         "strategies together (controls left out).",
         fact_frames.kinds_by_position,
         heatmaps.draw,
+        is_of_text=True,
     ),
     Chart(
         "costs",
@@ -128,6 +157,7 @@ CHARTS: tuple[Chart, ...] = (
         "Paired over the same sessions, mean difference of retention with its 95% interval.",
         chart_frames.paired_differences,
         differences.draw,
+        is_of_text=True,
     ),
     Chart(
         "sessions",
@@ -135,6 +165,7 @@ CHARTS: tuple[Chart, ...] = (
         "Retention of every strategy in every session, those with the widest spread first.",
         chart_frames.by_session_and_strategy,
         sessions.draw,
+        is_of_text=True,
     ),
     Chart(
         "regret",
@@ -144,6 +175,7 @@ CHARTS: tuple[Chart, ...] = (
         "apart.",
         chart_frames.regrets,
         regret.draw,
+        is_of_text=True,
     ),
     Chart(
         "retries",

@@ -17,12 +17,24 @@ _LABELS_MAX = 24
 
 
 @style.drawing
+def draw_answered(frame: pandas.DataFrame) -> Figure:
+    """The same of what a reader answered."""
+    if not len(frame) or frame["retention"].isna().all():
+        return style.empty_figure("No reader was asked.")
+    return _drawn(frame, "questions answered (100% = full history, 0% = empty)")
+
+
+@style.drawing
 def draw(frame: pandas.DataFrame) -> Figure:
     """One point for each strategy: up is more kept, right is more saved.
 
     Intervals are crosses, settings of one strategy are joined by a line, dominated points are grey
     and controls hollow. What wasn't exercised or scored is listed below, never plotted.
     """
+    return _drawn(frame, "retention (100% = full history, 0% = empty)")
+
+
+def _drawn(frame: pandas.DataFrame, caption: str) -> Figure:
     rows: list[dict[str, Any]] = rows_of(frame)
     shown = [r for r in rows if number(r["retention"]) is not None and _known(r["tokens_saved"])]
     left_out = [r for r in rows if r not in shown and not r["is_control"]]
@@ -35,7 +47,7 @@ def draw(frame: pandas.DataFrame) -> Figure:
         _point(axes, row)
     _name_controls(axes, shown)
     axes.set_xlabel("tokens saved against the full history (summariser included)")
-    axes.set_ylabel("retention (100% = full history, 0% = empty)")
+    axes.set_ylabel(caption)
     style.percent_axis(axes.xaxis)
     style.percent_axis(axes.yaxis)
     style.direction_note(axes, "better: up and to the right ↗")
