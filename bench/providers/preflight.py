@@ -92,21 +92,22 @@ def _check(spec: str, settings: ModelSettings) -> int | None:
     reply = _models(vendor, base_url, key, settings)
     listed = _listed(reply)
     if listed and name in listed:
-        window = tokens_of(listed[name], *_WINDOW_NAMES)
-        return window or None
+        # llama.cpp tells apart what it was trained with and what it runs with.
+        running = tokens_of(mapping(listed[name].get("meta")), "n_ctx")
+        return running or tokens_of(listed[name], *_WINDOW_NAMES) or None
     try:
-        error = RemoteModel(spec, settings, purpose="preflight").probe()
+        refusal = RemoteModel(spec, settings, purpose="preflight").probe()
     except RunHalted as halt:
         raise UsageError(f"--model {spec}: {halt.reason}") from halt
-    if error is None or error.kind in ("output_limit", "output_reservation", "rate_limit"):
+    if refusal is None or refusal.kind in ("output_limit", "output_reservation", "rate_limit"):
         return None
-    if error.status in (404, 405) or "model" in error.text.lower():
+    if refusal.status in (404, 405) or "model" in refusal.text.lower():
         known = ", ".join(list(listed)[:_NAMED_MAX])
         offered = f"; it lists {known}" if known else ""
         raise UsageError(
-            f"--model {spec}: {base_url} refused it: {error.text}{offered}{_hint(reply)}"
+            f"--model {spec}: {base_url} refused it: {refusal.text}{offered}{_hint(reply)}"
         )
-    raise UsageError(f"--model {spec}: {base_url} answers with an error: {error.text}")
+    raise UsageError(f"--model {spec}: {base_url} answers with an error: {refusal.text}")
 
 
 def _models(vendor: Vendor, base_url: str, key: str | None, settings: ModelSettings) -> RawReply:

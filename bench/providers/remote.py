@@ -188,7 +188,7 @@ class RemoteModel:
         Raises RunHalted as any call does.
         """
         request = request_of([Message("user", "Say: yes")], (), self._vendor.format)
-        sender = replace(self._sender(), settings=replace(self._settings, tries_max=1))
+        sender = replace(self._sender(), settings=replace(self._settings, tries_max=2))
         wanted = Wanted(
             url=f"{self._base_url}{self._vendor.path}",
             headers=self._key_header(),

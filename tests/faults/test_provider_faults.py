@@ -321,7 +321,7 @@ def test_runs_end_and_a_resumed_one_gives_the_same_table(
             continue
         if fault == "silent" and call.outcome == "ok":
             # So short a question can't be told from one that was cut.
-            assert call.input_tokens is not None and call.input_tokens < 250
+            assert call.input_tokens is not None and call.input_tokens < 300
             continue
         assert list(call.refusals) == ([label] if label else []), call
         assert (call.outcome == "ok") == (fault not in FINAL)
