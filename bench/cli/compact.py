@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from bench.cli.main import EXIT_FINE
-from bench.cli.model_options import check_model, settings_of
+from bench.cli.model_options import check_model, settings_of, tell_host
 from bench.cli.output import harmless, print_json
 from bench.engine import policy_of
 from bench.errors import UsageError
@@ -44,7 +44,9 @@ def compact(arguments: argparse.Namespace) -> int:
     except Declined as declined:
         reason = f"{named.name} has nothing to do: {declined.reason}"
         raise UsageError(f"session {session.id}: {reason}") from declined
-    window = window_for(survey(session), arguments.window)
+    surveyed = survey(session)
+    window = window_for(surveyed, arguments.window)
+    tell_host(model.name, settings, surveyed.peak_tokens)
     provider = SimulatedProvider(
         model,
         window,

@@ -19,7 +19,7 @@ from bench.cli.model_options import add_model_options
 from bench.cli.money_options import add_money_options
 from bench.cli.probe_options import add_probe_options
 from bench.cli.score import add_score
-from bench.errors import UsageError
+from bench.errors import RunHalted, UsageError
 
 EXIT_FINE = 0
 EXIT_FAILED = 1
@@ -272,6 +272,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"compaction-bench: {_one_line(str(error))}", file=sys.stderr)
         return EXIT_USAGE
+    except RunHalted as halt:
+        print(f"compaction-bench: stopped: {_one_line(halt.reason)}", file=sys.stderr)
+        return EXIT_NO_VERDICT
     except KeyboardInterrupt:
         print("compaction-bench: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED

@@ -147,6 +147,18 @@ def check_model(spec: str, settings: ModelSettings) -> ModelSettings:
     return replace(settings, windows=preflight([spec], settings))
 
 
+def tell_host(spec: str, settings: ModelSettings, tokens: int) -> None:
+    """One line on stderr before the first request of one session of so many tokens."""
+    from bench.providers.vendors import is_remote
+
+    if is_remote(spec):
+        from bench.providers.preflight import sending_line
+
+        line = sending_line([spec], settings, tokens, 1)
+        if line:
+            note(f"compaction-bench: {line}")
+
+
 def tell_hosts(
     options: RunOptions, tasks: Iterable[Task], surveyed: Mapping[str, PlannedSession]
 ) -> None:
