@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Generator, Sequence
 
+from bench.errors import RunHalted
 from bench.performing import perform_packed
 from bench.tasks import PackedOutcome, Task
 
@@ -36,6 +37,11 @@ def outcomes(tasks: Sequence[Task], workers: int) -> Generator[PackedOutcome, No
     try:
         yield from found
         is_finished = True
+    except _worker_died() as error:
+        raise RunHalted(
+            "a worker process was killed, by somebody or since memory ran out (fewer --workers "
+            "need less)"
+        ) from error
     finally:
         if not is_finished:
             _end_workers()
@@ -62,6 +68,13 @@ def _belong_to(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _worker_died() -> type[Exception]:
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    died: type[Exception] = BrokenProcessPool
+    return died
 
 
 def _end_workers() -> None:
