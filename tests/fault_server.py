@@ -148,7 +148,7 @@ class FaultServer:
 
     `window` in tokens is enforced with a refusal in the protocol's own words; `answers`, where it
     is set, replaces the offline model. `insists_on` is the only name that it takes for the limit of
-    the output.
+    the output. An answer takes `seconds`; `under_way_max` is the most that were asked for at once.
     """
 
     script: Script = never
@@ -158,6 +158,10 @@ class FaultServer:
     seen: list[Seen] = field(default_factory=list)
     url: str = ""
     insists_on: str | None = None
+    list_kind: str = "application/json"
+    seconds: float = 0.0
+    under_way: int = 0
+    under_way_max: int = 0
 
     def __post_init__(self) -> None:
         self.released = threading.Event()
@@ -226,6 +230,9 @@ class _Handler(BaseHTTPRequestHandler):
         if outer.models is None or self.path != "/v1/models":
             self._json(404, {"error": {"message": "no such route", "code": "not_found"}})
             return
+        if outer.list_kind != "application/json":
+            self._send(200, b"<html>Welcome</html>", outer.list_kind)
+            return
         told = [
             {"id": name, "object": "model", "max_model_len": outer.window} for name in outer.models
         ]
@@ -240,7 +247,14 @@ class _Handler(BaseHTTPRequestHandler):
             seen = Seen("POST", self.path, headers, json.loads(data), number)
             seen = replace(seen, fault=outer.script(seen))
             outer.seen.append(seen)
-        self._answer(seen)
+            outer.under_way += 1
+            outer.under_way_max = max(outer.under_way_max, outer.under_way)
+        try:
+            outer.released.wait(outer.seconds)
+            self._answer(seen)
+        finally:
+            with outer.lock:
+                outer.under_way -= 1
 
     def _answer(self, seen: Seen) -> None:
         outer, fault = self.server_of, seen.fault or ""
@@ -248,6 +262,9 @@ class _Handler(BaseHTTPRequestHandler):
         sent = estimate_of(messages, ())
         limit = limit_of(seen.body)
         protocol = self.path.removeprefix("/v1/")
+        if not self.path.startswith("/v1/"):
+            self._json(404, {"error": {"message": "File Not Found", "code": 404}})
+            return
         wanted = outer.insists_on
         if wanted is not None and wanted not in seen.body:
             text = f"Unsupported parameter: 'max_tokens' is not supported. Use '{wanted}' instead."
