@@ -319,7 +319,7 @@ def _provider() -> Any:
         async def count_text_tokens(self, text: str) -> int:
             return max(1, len(text) // 4)
 
-    @modelapi(name=_PROVIDER)
+    @modelapi(name=_PROVIDER)  # type: ignore[untyped-decorator]
     def provider() -> Any:
         return SessionModel
 
