@@ -33,6 +33,8 @@ from bench.testing.histories import recorded_sessions, sessions, truncated
 _CRASHED = "strategy raised"
 _KIND_LENGTH = 40
 _KINDS_MAX = 6
+# A process or a server takes some ten milliseconds for every call.
+_SHRINKS_ELSEWHERE = 80
 _SHARED: dict[str, Replay] = {}
 _SHARED_MAX = 512
 
@@ -308,30 +310,36 @@ def check_promise(
     examples: int = 60,
     derandomize: bool = True,
     known: frozenset[str] = frozenset(),
+    shrinks_max: int | None = None,
 ) -> None:
     """Searches for a session that breaks one promise; raises BrokenPromise with the smallest.
 
+    So many smaller sessions are tried then, None = as many as Hypothesis likes to try.
     `known` holds kinds of findings in projections that aren't looked for again.
     """
     rule: Promise = PROMISES[promise]
     if promise in _ABOUT_PROJECTIONS:
         rule = partial(rule, known=known)
 
-    def judge(prepared: Strategy, case: Case) -> None:
-        how = rule(prepared, case)
-        if how is not None:
-            raise BrokenPromise(promise, how, case)
-
-    _search(strategy, judge, examples=examples, derandomize=derandomize)
+    if shrinks_max is None and getattr(strategy, "runs_elsewhere", False):
+        shrinks_max = _SHRINKS_ELSEWHERE
+    _search(strategy, promise, rule, examples, derandomize=derandomize, shrinks_max=shrinks_max)
 
 
 def _search(
     strategy: Strategy,
-    judge: Callable[[Strategy, Case], None],
-    *,
+    promise: str,
+    rule: Promise,
     examples: int,
+    *,
     derandomize: bool = True,
+    shrinks_max: int | None = None,
 ) -> None:
+    # What was judged once is judged so again, or Hypothesis would complain of code that draws.
+    judged: dict[str, str | None] = {}
+    smallest: BrokenPromise | None = None
+    shrinks_left = shrinks_max
+
     @settings(
         max_examples=examples,
         deadline=None,
@@ -343,13 +351,42 @@ def _search(
     )
     @given(cases(with_compactions=hasattr(strategy, "for_session")))
     def search(case: Case) -> None:
-        try:
-            prepared = strategy_for(strategy, case.session)
-        except Declined:
+        nonlocal smallest, shrinks_left
+        key = repr(case)
+        if key not in judged:
+            if smallest is not None and shrinks_left is not None:
+                shrinks_left -= 1
+                if shrinks_left < 0:
+                    raise _Enough
+            try:
+                judged[key] = rule(strategy_for(strategy, case.session), case)
+            except Declined:
+                judged[key] = None
+        how = judged[key]
+        if how is None:
             return
-        judge(prepared, case)
+        found = BrokenPromise(promise, how, case)
+        if smallest is None or _size(case) <= _size(smallest.case):
+            smallest = found
+        if shrinks_left == 0:
+            raise _Enough
+        raise found
 
-    search()
+    try:
+        search()
+    except _Enough:
+        # Hypothesis would go on for minutes and end with a warning about what it shows.
+        assert smallest is not None, "it is raised behind a failure only"
+        raise smallest from None
+
+
+class _Enough(BaseException):
+    """No more smaller sessions are to be tried."""
+
+
+def _size(case: Case) -> tuple[int, int]:
+    events = case.session.events
+    return len(events), sum(len(event.message.text) for event in events)
 
 
 def check_strategy(strategy: Strategy, *, examples: int = 60) -> None:
@@ -387,5 +424,5 @@ def times_compacted(strategy: Strategy, *, examples: int = 20) -> int:
         compactions = _replay(prepared, case).compactions
         counted += sum(one.outcome == "accepted" for one in compactions)
 
-    _search(strategy, count, examples=examples)
+    _search(strategy, "times_compacted", count, examples)
     return counted
