@@ -11,7 +11,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.matching import normalise
+from bench.matching import contains, normalise
 
 QUESTION_MARK = "[Closed question about the conversation above]"
 ABSTENTION = "The conversation doesn't say."
@@ -22,7 +22,7 @@ _INSTRUCTION = (
     "Reply with the one letter of the right option, nothing else."
 )
 _OPTION = re.compile(r"([A-Z])\) (.*)")
-_LETTER_NAMED = re.compile(r"\b(?:answer|option)(?: is)?\W{0,4}([A-Z])\b")
+_LETTER_NAMED = re.compile(r"\b(?i:answer|option)(?: is)?\W{0,4}([A-Z])\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,14 @@ def chosen(reply: str, options: Sequence[str]) -> int | None:
     match = re.fullmatch(r"\W*([A-Za-z])\W*", text) or re.match(r"\W*([A-Z])[).:,]", text)
     if match is None:
         named = {found.upper() for found in _LETTER_NAMED.findall(text)}
-        if len(named) == 1 and (letter := named.pop()) in letters:
-            return letters.index(letter)
+        if named:
+            letter = named.pop()
+            return letters.index(letter) if letter in letters and not named else None
     if match is not None:
         letter = match[1].upper()
         return letters.index(letter) if letter in letters else None
-    quoted = normalise(text).lower()
     keys = [normalise(option).lower().rstrip(".") for option in options]
-    found = [position for position, key in enumerate(keys) if key and key in quoted]
+    found = [i for i, key in enumerate(keys) if contains(normalise(text), key, "text")]
     # An option that is part of a longer one quoted isn't meant.
     found = [i for i in found if not any(i != j and keys[i] in keys[j] for j in found)]
     return found[0] if len(found) == 1 else None

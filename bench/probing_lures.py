@@ -47,7 +47,7 @@ class Lures:
         typed = self._entities(kind, before_seq, right) if kind is not None else []
         chosen = _most_alike(fact.value, typed, wanted)
         if len(chosen) < wanted:
-            chosen += self._other_values(fact, right, wanted - len(chosen))
+            chosen += self._other_values(fact, right, before_seq, wanted - len(chosen))
         return chosen
 
     def for_entity(
@@ -81,21 +81,29 @@ class Lures:
             if seq < before_seq and not _overlaps(needle.key.lower(), keys)
         ]
 
-    def _other_values(self, fact: Fact, right: set[Needle], wanted: int) -> list[str]:
-        """Values of other facts: of its kind first, then phrases of any kind, drawn by hash."""
-        same = [one.value for one in self._facts if one.kind == fact.kind and one.id != fact.id]
-        phrases = [
-            one.value
-            for one in self._facts
-            if one.kind in _PHRASES and one.kind != fact.kind and kind_of(one.value) is None
-        ]
-        phrases.sort(
-            key=lambda value: sha256(
-                f"{fact.id}\0{value}".encode("utf-8", "surrogatepass")
-            ).digest()
+    def _other_values(
+        self, fact: Fact, right: set[Needle], before_seq: int, wanted: int
+    ) -> list[str]:
+        """Values of other facts: of its kind, then phrases of any kind, then all; at last entities
+        of any kind, so that hardly a fact is left without a lure.
+        """
+        others = sorted(
+            (one for one in self._facts if one.id != fact.id),
+            key=lambda one: (one.kind != fact.kind, not _is_phrase(one), _drawn(fact.id, one)),
         )
-        values = [value for value in (*same, *phrases) if needle_of(value) not in right]
-        return list(dict.fromkeys(values))[:wanted]
+        keys = [needle.key.lower() for needle in right]
+        values = dict.fromkeys(one.value for one in others)
+        for kind in () if len(values) >= wanted else sorted(self._by_kind):
+            values |= dict.fromkeys(self._entities(kind, before_seq, right)[-wanted:])
+        return [v for v in values if not _overlaps(needle_of(v).key.lower(), keys)][:wanted]
+
+
+def _is_phrase(fact: Fact) -> bool:
+    return fact.kind in _PHRASES and kind_of(fact.value) is None
+
+
+def _drawn(subject: str, fact: Fact) -> bytes:
+    return sha256(f"{subject}\0{fact.value}".encode("utf-8", "surrogatepass")).digest()
 
 
 def _overlaps(key: str, right: Iterable[str]) -> bool:

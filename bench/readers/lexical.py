@@ -43,7 +43,7 @@ def read_answer(messages: Sequence[Message], question: WrittenQuestion) -> int:
     passages = retrieve(texts, wanted, PASSAGES_READ)
     found: list[tuple[Passage, int]] = []
     for passage in passages:
-        option = _option_in(passage.text, question.options)
+        option = _option_in(passage.text, question.options, wanted)
         if option is not None and passage.coverage >= COVERAGE_MIN:
             found.append((passage, option))
     if not found:
@@ -85,7 +85,7 @@ def _correction(
     for passage in retrieve(texts, widened, PASSAGES_READ):
         said = set(terms(passage.text))
         if passage.order > after and said & CORRECTING_TERMS and said.intersection(wanted):
-            option = _option_in(passage.text, options)
+            option = _option_in(passage.text, options, wanted)
             if option is not None and (newest is None or passage.order > newest[0]):
                 newest = passage.order, option
     return newest[1] if newest else None
@@ -95,15 +95,33 @@ def _abstention(options: Sequence[str]) -> int:
     return options.index(ABSTENTION) if ABSTENTION in options else len(options) - 1
 
 
-def _option_in(passage: str, options: Sequence[str]) -> int | None:
-    """The option that a passage holds, the longest of several; None when it holds none."""
+def _option_in(passage: str, options: Sequence[str], wanted: Sequence[str]) -> int | None:
+    """The option that a passage holds, of several the one nearest to the words of the question.
+
+    One that is part of another one doesn't count beside it. None when the passage holds none.
+    """
     text = _normalised(passage)
-    held = [
-        (len(option), position)
-        for position, option in enumerate(options)
-        if option != ABSTENTION and _holds(text, option)
-    ]
-    return max(held)[1] if held else None
+    held = [i for i, option in enumerate(options) if option != ABSTENTION and _holds(text, option)]
+    if len(held) > 1:
+        keys = {i: _parts_of(options[i])[0].key.lower() for i in held}
+        held = [i for i in held if not any(i != j and keys[i] in keys[j] for j in held)]
+    if len(held) <= 1:
+        return held[0] if held else None
+    lower = text.lower()
+    return min(held, key=lambda i: (_distance(lower, options[i], wanted), -len(options[i]), i))
+
+
+def _distance(text: str, option: str, wanted: Sequence[str]) -> int:
+    """Characters from an option to the nearest place of each word of the question, summed."""
+    key = _parts_of(option)[0].key.lower()
+    start = max(0, text.find(key))
+    total = 0
+    for term in wanted:
+        before, after = text.rfind(term, 0, start), text.find(term, start + len(key))
+        near = [start - before] if before >= 0 else []
+        near += [after - start - len(key)] if after >= 0 else []
+        total += min(near, default=0)
+    return total
 
 
 def _holds(text: str, option: str) -> bool:
