@@ -150,7 +150,9 @@ def _options(arguments: argparse.Namespace) -> RunOptions | None:
     """What to replay; None when both prompts are the same text."""
     text = read_prompt(arguments.prompt, "--prompt")
     other = _other_prompt(arguments)
-    fitting = strategy_for_prompt(text if other is None else other, DEFAULT_STRATEGY)
+    fitting = DEFAULT_STRATEGY
+    for prompt in (text, other):
+        fitting = strategy_for_prompt(prompt or "", fitting)
     named = make_strategy(arguments.strategy or fitting)
     candidate = with_prompt(named, text)
     if text == (prompt_of(named.strategy) if other is None else other):

@@ -82,7 +82,7 @@ def add_gate(commands: Any) -> None:
         "--strategy",
         metavar="SPEC",
         help="who is given the prompts (default: the strategy whose own prompt asks for the same "
-        "sections as the one to compare with, as layered; else head_tail)",
+        "sections as one of the two, as layered; else head_tail)",
     )
     prompt.add_argument("--model", metavar="MODEL", help="who summarises (default offline)")
     prompt.add_argument("--seed", type=int, action="append", metavar="N", help="repeatable")
