@@ -47,10 +47,19 @@ def _of_metric(name: str, short: str, show: Callable[[Any], str]) -> Column:
 
 def kept(row: Row) -> str:
     """Retention with its interval."""
-    if numbers.is_missing(row["retention"]):
+    return _with_interval(row, "retention", "retention")
+
+
+def answered(row: Row) -> str:
+    """What a reader's answers come to, with its interval."""
+    return _with_interval(row, "retention_recovered", "recovered")
+
+
+def _with_interval(row: Row, name: str, ends: str) -> str:
+    if numbers.is_missing(row[name]):
         return numbers.MISSING
-    interval = numbers.interval(row["retention_low"], row["retention_high"])
-    shown = numbers.share(row["retention"])
+    interval = numbers.interval(row[f"{ends}_low"], row[f"{ends}_high"])
+    shown = numbers.share(row[name])
     # A control is 0 or 1 by construction: an interval would only look like a finding.
     return shown if interval == numbers.MISSING or row["is_control"] else f"{shown} {interval}"
 
@@ -88,11 +97,15 @@ COLUMNS: tuple[Column, ...] = (
     _of_metric("retention_recoverable", "or recoverable", numbers.share),
     _of_metric("retention_after_recorded", "after a recorded cut", numbers.share),
     _of_metric("retention_needed", "needed", numbers.share),
-    _of_metric("retention_recovered", "recovered", numbers.share),
-    _of_metric("attention_loss", "not found", numbers.share),
-    _of_metric("next_action", "next action", numbers.share),
-    _of_metric("next_action_noise", "its noise", numbers.share),
-    _of_metric("judged", "judged", numbers.share),
+    Column(
+        "retention_recovered",
+        metric("retention_recovered").caption,
+        "recovered",
+        metric("retention_recovered").meaning + " In brackets the 95% interval over sessions.",
+        "higher",
+        lambda row: row["retention_recovered"],
+        answered,
+    ),
     _of_metric("stale", "stale", numbers.share),
     _of_metric("invented", "invented", numbers.share),
     _of_metric("tokens_saved", "saved", numbers.share),
@@ -142,10 +155,6 @@ _BESIDE = {
     "retention_recoverable": "retention",
     "retention_after_recorded": None,
     "retention_recovered": "retention",
-    "attention_loss": None,
-    "next_action": None,
-    "next_action_noise": None,
-    "judged": None,
 }
 COLUMN: dict[str, Column] = {column.name: column for column in COLUMNS}
 

@@ -15,12 +15,15 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from bench.verdict_table import RECOVERED
 from reports import numbers, style
+from reports.answers import answer_words
 from reports.chart_frames import strategy_places
-from reports.charts import CHARTS, first_session
-from reports.columns import Column, Row, columns_for, has_several, name_of
+from reports.charts import CHARTS, caption_of, first_session
+from reports.columns import Column, Row, answered, columns_for, has_several, name_of
 from reports.fact_frames import counted
 from reports.frames import RunData, rows_of
+from reports.layers import layer_table
 from reports.losses import shown_losses, worst
 from reports.page_data import page_data
 from reports.summary import summarise
@@ -43,6 +46,7 @@ def to_html(data: RunData, drawings: dict[str, str]) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "answer": answer_words,
         "clean": clean,
         "excerpt": excerpt,
         "tokens": numbers.tokens,
@@ -62,7 +66,7 @@ def to_html(data: RunData, drawings: dict[str, str]) -> str:
         charts={
             chart.name: {
                 "question": chart.question,
-                "caption": chart.caption,
+                "caption": caption_of(chart, data),
                 "drawing": inline_svg(drawings[chart.name], chart.name),
             }
             for chart in CHARTS
@@ -76,6 +80,7 @@ def to_html(data: RunData, drawings: dict[str, str]) -> str:
         ),
         worst=worst(data, _WORST_MAX),
         outcome_names=style.OUTCOME_NAMES,
+        layers=layer_table(data),
         threats=threats(data),
         data=json_block(page_data(data, shown_losses(data), first_session(data))),
         basis="planted and authored facts"
@@ -138,10 +143,17 @@ def _table(data: RunData, rows: list[Row], columns: Sequence[Column]) -> list[di
                 # A score without a compaction says nothing about the strategy.
                 "bar": _bar(row) if row["fired"] or row["is_control"] else None,
                 "saved": _percent(row["tokens_saved"]),
+                "answered": _answered(row),
                 "row": row,
             }
         )
     return shown
+
+
+def _answered(row: Row) -> str:
+    """What a reader's answers come to where nothing else is known."""
+    is_opaque = row["retention_layer"] == RECOVERED
+    return answered(row) if is_opaque and row["sessions"] else ""
 
 
 def _sortable(value: Any) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from reports.answers import answer_words
 from reports.columns import COLUMN, columns_for, has_several, name_of
 from reports.frames import RunData, rows_of
+from reports.layers import layer_table
 from reports.losses import worst
 from reports.style import OUTCOME_NAMES
 from reports.summary import summarise
@@ -49,6 +50,7 @@ def to_markdown(data: RunData, *, brief: bool = False, has_pictures: bool = True
     lines += ["", "## The ten worst lost facts", "", *_losses(data)]
     if has_pictures:
         lines += ["", "![Tokens of every request](charts/sawtooth.png)"]
+    lines += ["", "## Layers, each by itself", "", *_layers(data)]
     lines += ["", "## Threats to validity that apply", ""]
     lines += [f"- {escaped(clean(sentence))}" for sentence in threats(data)]
     if data.about.command:
@@ -61,11 +63,12 @@ def _verdict(data: RunData, *, brief: bool) -> list[str]:
     sentences = [escaped(clean(sentence)) for sentence in about.sentences]
     first = sentences[0] if sentences else "No verdict: nothing was measured."
     if brief:
-        return [f"**{first}** {' '.join(sentences[1:])}".strip()]
+        rest = [*sentences[1:], escaped(clean(about.opaque))]
+        return [f"**{first}** {' '.join(rest)}".strip()]
     lines = [f"**{first}**"]
     for sentence in sentences[1:]:
         lines += ["", sentence]
-    said = (about.controls, about.fired, about.basis)
+    said = (about.opaque, about.controls, about.fired, about.basis)
     facts = [escaped(clean(line)) for line in said if line]
     facts += [f"Warning: {escaped(excerpt(warning, 300))}" for warning in about.warnings[:5]]
     if len(about.warnings) > 5:
@@ -94,6 +97,17 @@ def _table(data: RunData, *, brief: bool) -> list[str]:
             + " |"
         )
     return lines
+
+
+def _layers(data: RunData) -> list[str]:
+    found = layer_table(data)
+    if not found.rows or not found.captions:
+        return ["Nothing was measured."]
+    return [
+        f"| Strategy | {' | '.join(found.captions)} |",
+        "|:--|" + "--:|" * len(found.captions),
+        *(f"| {escaped(name)} | {' | '.join(texts)} |" for name, texts in found.rows),
+    ]
 
 
 def _losses(data: RunData) -> list[str]:
