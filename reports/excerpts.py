@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from bench.events import Message
-from bench.projection import Item, Written
+from bench.projection import Item, Native, Written
 
 _WORD = re.compile(r"[^\W_]{2,}")
 _LINE_CHARACTERS_MAX = 4_000
@@ -31,9 +31,16 @@ def source_line(message: Message, text: str) -> str:
 
 
 def summary_line(items: Iterable[Item], text: str, source: str) -> str:
-    """The line of the written summaries that comes closest to the fact; "" when none does."""
+    """The line of the written summaries that comes closest to the fact; "" when none does.
+
+    Of opaque state there is nothing to quote: it is named instead.
+    """
+    shown = list(items)
+    opaque = next((item for item in shown if isinstance(item, Native)), None)
+    if opaque is not None:
+        return f"({opaque.tokens:,} tokens of opaque state of {opaque.route})"
     lines = [
-        line for item in items if isinstance(item, Written) for line in _lines(item.message.text)
+        line for item in shown if isinstance(item, Written) for line in _lines(item.message.text)
     ]
     wanted = text.casefold()
     for line in lines:

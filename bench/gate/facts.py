@@ -121,6 +121,8 @@ def _all_facts(sides: Sides) -> Iterable[WorseFact]:
 
 
 def _answers(cell: CellRecord) -> Iterable[tuple[int, bool]]:
+    if cell.is_opaque:
+        return ()
     return ((place, mark == KEPT) for place, mark in enumerate(cell.marks) if mark in (KEPT, LOST))
 
 

@@ -89,6 +89,11 @@ class CellRecord:
     written: str = ""
     summaries: SummaryFigures = SummaryFigures()
 
+    @property
+    def is_opaque(self) -> bool:
+        """True when it left state that can only be asked for: what is readable is no sample."""
+        return UNREADABLE in self.marks
+
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:

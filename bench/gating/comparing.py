@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bench.gate.decision import (
@@ -35,11 +35,14 @@ class Question:
 def compare(pairs: Sequence[Sides], question: Question) -> dict[str, Any]:
     """The document about all pairs; raises UsageError when one of them can't be paired.
 
-    Its own figures are those of the worst pair, `comparisons` holds all of them.
+    Its own figures are those of the worst pair, `comparisons` holds all of them. Where a side left
+    state that can't be read, retention is compared in layer *recovered*, on both sides.
     """
-    wanted = metric_to_compare(question.metric)
     for sides in pairs:
         check_match(sides)
+    if question.metric == "retention" and any(map(_is_opaque, pairs)):
+        question = replace(question, metric="retention_recovered")
+    wanted = metric_to_compare(question.metric)
     paired = [pair_up(sides, wanted) for sides in pairs]
     decisions = adjusted(
         [
@@ -55,6 +58,10 @@ def compare(pairs: Sequence[Sides], question: Question) -> dict[str, Any]:
     overall = worst([row["verdict"] for row in rows])
     first = next(row for row in rows if row["verdict"] == overall)
     return {**first, "comparisons": rows}
+
+
+def _is_opaque(sides: Sides) -> bool:
+    return any(cell.is_opaque for side in (sides.baseline, sides.candidate) for cell in side.cells)
 
 
 def nothing_to_compare(reason: str, question: Question) -> dict[str, Any]:
@@ -206,6 +213,13 @@ def _warnings(sides: Sides, paired: Paired, decision: Decision) -> list[str]:
     dropped = [line for line in asked if line not in asked_now]
     if dropped and sides.differ_by_prompt_alone:
         found.append(f"the candidate's prompt no longer asks for {', '.join(dropped)}")
+    if _is_opaque(sides):
+        held = [unit for one in theirs.record.sessions for unit in one.units if unit.must_keep]
+        found.append(
+            "state that only its provider can read: both sides are compared by what a reader "
+            "answered (layer recovered)"
+            + (f"; {len(held)} facts that must be kept can't be looked up in it" if held else "")
+        )
     if paired.unmeasured:
         name, why = next(iter(paired.unmeasured.items()))
         found.append(

@@ -34,7 +34,7 @@ from bench.projection import Written
 from bench.results import cell_row
 from bench.store import Run, StoredCell, StoredSession
 from bench.verdict_controls import controls_out_of_line
-from bench.verdict_table import number
+from bench.verdict_table import RECOVERED, number
 
 _BASELINE_BYTES_MAX = 500_000_000
 
@@ -177,11 +177,17 @@ def _cell_record(
         seed=cell.seed,
         status=stored.status,
         reason=str(row["reason"]),
-        values={one.name: number(row, one.name) for one in METRICS},
+        values=_values(row),
         marks=marks if len(marks) == len(units) else "",
         written=sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:16] if texts else "",
         summaries=figures_of(texts, headings),
     )
+
+
+def _values(row: Mapping[str, Any]) -> dict[str, float | None]:
+    """All metrics of a cell; a retention of layer recovered is never taken for one of present."""
+    values = {one.name: number(row, one.name) for one in METRICS}
+    return values | {"retention": None} if row["retention_layer"] == RECOVERED else values
 
 
 def summaries_of(seen: Replay) -> list[tuple[int, str]]:
