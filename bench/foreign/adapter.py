@@ -59,7 +59,7 @@ class MessageCompaction:
     @property
     def runs_elsewhere(self) -> bool:
         """That a call starts a process or goes over a network, and so takes its time."""
-        return hasattr(self.inner, "check_ready")
+        return bool(getattr(self.inner, "runs_elsewhere", False))
 
     @property
     def caveats(self) -> tuple[str, ...]:

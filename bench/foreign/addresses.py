@@ -59,6 +59,11 @@ class Address:
             raise ValueError(f"{self.url} is no address; write http://HOST:PORT/PATH")
 
     @property
+    def runs_elsewhere(self) -> bool:
+        """That every call takes its time."""
+        return True
+
+    @property
     def name(self) -> str:
         """How sentences name it."""
         return f"http:{self.url}"

@@ -62,6 +62,11 @@ class Command:
             raise ValueError(f"timeout_s={self.timeout_s:g}: more than 0 seconds are needed")
 
     @property
+    def runs_elsewhere(self) -> bool:
+        """That every call takes its time."""
+        return True
+
+    @property
     def name(self) -> str:
         """How sentences name it."""
         return f"exec:{self.command}"

@@ -191,11 +191,11 @@ def test_every_mistake_is_told_with_a_small_history() -> None:
     def several(messages: Messages, window: int) -> Messages:
         return [one for one in messages[-3:] if one["role"] != "assistant"]
 
-    found = find_broken_promises(_strategy(several), examples=12)
+    found = find_broken_promises(_strategy(several), examples=6)
     told = " ".join(one.how for one in found)
     for words in ("H1: message", "H4: leading system", "H4: the current user request"):
         assert words in told
-    assert all(len(one.case.session.events) <= 12 for one in found)
+    assert all(len(one.case.session.events) <= 16 for one in found)
 
 
 JAVASCRIPT = """
