@@ -6,6 +6,9 @@ or refuses it; then the recorded message follows, whatever the projection was.
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -16,6 +19,8 @@ from bench.observations import Replay, RequestObservation, Stopped
 from bench.projection import Projection
 from bench.provider import Provider, ProviderError
 from bench.strategy import Strategy, opened
+
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 Cuts: TypeAlias = int | Literal["recorded"] | None
 
@@ -36,8 +41,19 @@ def replay(
     times in a row, summary of summary; `manual` compacts once more at the end. A request that
     can't be rescued ends the replay (`Replay.stopped`).
     """
-    with opened(strategy) as alive:
+    with opened(strategy) as alive, _rare_collections():
         return _replayed(session, alive, provider, cuts, repeat, manual=manual)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Cycles are looked for less often: a replay makes none, and many objects that stay."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _replayed(
