@@ -119,7 +119,8 @@ def verdict(
     results = list(canaries)
     problems = controls_out_of_line(cells, results)
     missing = missing_cells(cells)
-    warnings = (*_warnings(cells, missing), *recovered_warnings(cells))
+    unread = recovered_warnings(cells)
+    warnings = (*_warnings(cells, missing), *unread)
     lines = {
         "controls": controls_line(cells, results, problems),
         "fired": fired_line(cells, strategies),
@@ -152,7 +153,7 @@ def verdict(
         warnings=warnings,
         decided=decided,
         exit_code=EXIT_FINE,
-        opaque=_opaque_line(cells, asked, answered, clusters, seed),
+        opaque=_opaque_line(cells, asked, [] if unread else answered, clusters, seed),
     )
 
 

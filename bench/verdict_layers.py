@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench.scoring import OPAQUE_REASON
-from bench.verdict_table import RECOVERED, CellRow, mean, number, session_means
+from bench.verdict_table import OF_TEXT, RECOVERED, CellRow, mean, number, session_means
 from bench.verdict_words import evidence, listed, percent, plain, points
 
 if TYPE_CHECKING:
@@ -31,14 +31,15 @@ def opaque_strategies(cells: Iterable[CellRow]) -> tuple[str, ...]:
 
 
 def in_layer_present(cells: Sequence[CellRow]) -> list[dict[str, Any]]:
-    """The cells with a retention only where everything could be read.
+    """The cells with figures of text only where everything could be read.
 
     A strategy that left opaque state anywhere has none at all: what is left of it would be the
     sessions in which it mattered least.
     """
     opaque = set(opaque_strategies(cells))
+    unknown = dict.fromkeys(("retention", *OF_TEXT))
     return [
-        {**cell, "retention": None} if cell["strategy"] in opaque else dict(cell) for cell in cells
+        {**cell, **(unknown if cell["strategy"] in opaque else {})} for cell in map(dict, cells)
     ]
 
 
@@ -72,7 +73,8 @@ def opaque_line(
     if not measured:
         return (
             f"{said}, so {'it has' if len(opaque) == 1 else 'they have'} no retention: nothing "
-            "here could ask for what it holds (see --probe and --reader)."
+            "here could ask for what it holds, or no reader that can be relied on (see --probe and "
+            "--reader)."
         )
     shown = in_layer_recovered(cells)
     means = [f"{plain(name)} {percent(_mean_kept(shown, name))}" for name in ranked]

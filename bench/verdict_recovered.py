@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.plan import CONTROLS
-from bench.verdict_table import CellRow, mean, number, session_means
+from bench.verdict_table import RECOVERED, CellRow, mean, number, session_means
 from bench.verdict_words import percent, plain
 
 # No reader finds everything again, and a forced choice can be guessed: wider than for containment.
@@ -17,29 +17,36 @@ _CEILING, _FLOOR = CONTROLS
 
 
 def recovered_problems(cells: Sequence[CellRow]) -> list[str]:
-    """What is wrong with the controls of the layer, a clause for each model; none where no
-    retention stands on it.
+    """What is wrong with the controls of the layer, a clause for each model.
+
+    Only where the verdict stands on it: no strategy has a retention of another layer.
     """
-    problems: list[str] = []
-    for model in _models(cells):
-        own = [cell for cell in cells if str(cell["model"]) == model]
-        if any(cell.get("retention_layer") == "recovered" for cell in own):
-            problems += _problems_of(own, model)
-    return problems
+    return _problems(cells) if _is_verdict_of_readers(cells) else []
 
 
 def recovered_warnings(cells: Sequence[CellRow]) -> list[str]:
-    """The same where the layer is only reported beside others, so that no verdict stands on it."""
-    found: list[str] = []
-    for model in _models(cells):
+    """The same where the layer is only reported beside others: nothing is then compared by it."""
+    if _is_verdict_of_readers(cells):
+        return []
+    return [f"the layer {RECOVERED} tells nothing: {problem}" for problem in _problems(cells)]
+
+
+def _is_verdict_of_readers(cells: Sequence[CellRow]) -> bool:
+    layers = {
+        cell.get("retention_layer")
+        for cell in cells
+        if cell["strategy"] not in CONTROLS and number(cell, "retention") is not None
+    }
+    return layers == {RECOVERED}
+
+
+def _problems(cells: Sequence[CellRow]) -> list[str]:
+    problems: list[str] = []
+    for model in dict.fromkeys(str(cell["model"]) for cell in cells):
         own = [cell for cell in cells if str(cell["model"]) == model]
-        if not any(cell.get("retention_layer") == "recovered" for cell in own) and any(
-            number(cell, "recovered") is not None for cell in own
-        ):
-            found += [
-                f"the layer recovered tells nothing: {one}" for one in _problems_of(own, model)
-            ]
-    return found
+        if any(number(cell, "recovered") is not None for cell in own):
+            problems += _problems_of(own, model)
+    return problems
 
 
 def recovered_clause(cells: Sequence[CellRow]) -> str:
@@ -75,7 +82,3 @@ def _problems_of(cells: Sequence[CellRow], model: str) -> list[str]:
 def _kept(cells: Sequence[CellRow], control: str) -> float | None:
     own = [cell for cell in cells if cell["strategy"] == control]
     return mean(session_means(own, lambda cell: number(cell, "recovered")).values())
-
-
-def _models(cells: Sequence[CellRow]) -> list[str]:
-    return list(dict.fromkeys(str(cell["model"]) for cell in cells))
