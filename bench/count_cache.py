@@ -59,10 +59,14 @@ class CountCache:
     def find(self, key: bytes) -> int | None:
         """The count of the text with this key, None when it isn't known."""
         digest = key[:_DIGEST_BYTES]
-        for level, file in enumerate(self._files):
+        number = int.from_bytes(key[_DIGEST_BYTES:_KEY_BYTES], "little")
+        for file, pages in zip(self._files, self._pages, strict=False):
             if file is None:
                 continue
-            page = self._page(file, self._offset(level, key))
+            try:
+                page = os.pread(file, _SLOTS_BYTES, number % pages * _PAGE_BYTES)
+            except OSError:
+                continue
             position = page.find(digest)
             # A digest may also begin inside of a slot, by chance or damage.
             while position >= 0:
@@ -87,7 +91,7 @@ class CountCache:
                 if file is None:
                     continue
                 offset = self._offset(level, key)
-                page = self._page(file, offset)
+                page = os.pread(file, _SLOTS_BYTES, offset)
                 position = _room(page)
                 if position is None and level == len(self._pages) - 1:
                     position = _given_way(page, key)
@@ -107,14 +111,8 @@ class CountCache:
         self._is_writable = False
 
     def _offset(self, level: int, key: bytes) -> int:
-        number = int.from_bytes(key[_DIGEST_BYTES : _DIGEST_BYTES + 4], "little")
+        number = int.from_bytes(key[_DIGEST_BYTES:_KEY_BYTES], "little")
         return number % self._pages[level] * _PAGE_BYTES
-
-    def _page(self, file: int, offset: int) -> bytes:
-        try:
-            return os.pread(file, _SLOTS_BYTES, offset)
-        except OSError:
-            return b""
 
     def _path(self, level: int) -> Path:
         return self._folder / f"counts-1-{level}.table"
@@ -155,7 +153,7 @@ class CountCache:
 
 
 def _is_whole(slot: bytes) -> bool:
-    return zlib.crc32(slot[:_KEY_BYTES]) == int.from_bytes(slot[_KEY_BYTES:], "little")
+    return zlib.crc32(slot[:_KEY_BYTES]).to_bytes(4, "little") == slot[_KEY_BYTES:]
 
 
 def _room(page: bytes) -> int | None:

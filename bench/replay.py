@@ -49,7 +49,8 @@ def replay(
 def _rare_collections() -> Iterator[None]:
     """Cycles are looked for less often: a replay makes none, and many objects that stay."""
     before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *before[1:])
+    if before[0]:
+        gc.set_threshold(max(before[0], _OBJECTS_BETWEEN_COLLECTIONS), *before[1:])
     try:
         yield
     finally:
