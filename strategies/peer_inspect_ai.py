@@ -3,20 +3,21 @@
 Run through its orchestrator, `compaction()`, as an agent would, tried with inspect_ai 0.3.285. The
 harness says when; the orchestrator then compacts by force, again while it is above the threshold,
 and refuses when that is in vain. The system prompt and the first request are its prefix, which
-always stays. Tokens are characters/4: inspect_ai's own count would fetch a
-vocabulary from the network.
+always stays. Tokens are three for ten bytes, about what inspect_ai's own count comes to (o200k_base
+and a tenth more), which would fetch a vocabulary from the network.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+from bench.events import Message, ToolDefinition
 from bench.provider import ProviderError
-from bench.strategy import Budget, Declined, Policy, Reply
+from bench.strategy import Budget, Declined, Estimator, Policy, Reply
 from strategies.peers import (
     NEEDS_EXTRA,
     NO_PINNED_REQUEST,
@@ -30,6 +31,30 @@ from strategies.peers import (
 _PROVIDER = "compaction_bench"
 _SOURCE = "inspect_ai, model/_compaction/{}.py"
 _SUMMARY_TOKENS = 4_096
+_PICTURE_BYTES = 4_000
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+def _tokens(size: int) -> int:
+    return max(1, size * 3 // 10)
+
+
+def _message_bytes(message: Message) -> int:
+    calls = sum(_bytes(call.name) + _bytes(call.arguments) for call in message.calls)
+    return _bytes(message.text) + calls + _PICTURE_BYTES * len(message.attachments)
+
+
+def _tools_bytes(tools: Sequence[ToolDefinition]) -> int:
+    return sum(
+        _bytes(tool.name) + _bytes(tool.description) + _bytes(json.dumps(dict(tool.parameters)))
+        for tool in tools
+    )
+
+
+_ESTIMATOR = Estimator("bytes x 0.3", _message_bytes, _tools_bytes, _tokens)
 
 
 class _Orchestrated:
@@ -38,6 +63,7 @@ class _Orchestrated:
     __slots__ = ()
 
     threshold: float
+    estimator: ClassVar[Estimator] = _ESTIMATOR
 
     @property
     def policy(self) -> Policy:
@@ -70,7 +96,7 @@ class _Orchestrated:
         told = Translated(messages, make)
         asked = PeerAsk(ask)
         strategy = getattr(library, kind)(
-            threshold=max(1, budget.threshold_tokens - _tools_tokens(budget)),
+            threshold=max(1, budget.threshold_tokens - _tokens(_tools_bytes(budget.tools))),
             memory=False,
             **settings,
         )
@@ -175,17 +201,6 @@ class InspectTrim(_Orchestrated):
         settings = {"preserve": self.preserve}
         shown, _ = await self._compacted("CompactionTrim", messages, budget, ask, None, settings)
         return shown
-
-
-def _tools_tokens(budget: Budget) -> int:
-    """Tool definitions travel with every request; the library is given messages only."""
-    return (
-        sum(
-            len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.parameters)))
-            for tool in budget.tools
-        )
-        // 4
-    )
 
 
 async def _run(handler: Any, messages: list[Any]) -> tuple[list[Any], Any]:
@@ -317,7 +332,7 @@ def _provider() -> Any:
             return ModelOutput.from_content(self.model_name, reply.text)
 
         async def count_text_tokens(self, text: str) -> int:
-            return max(1, len(text) // 4)
+            return _tokens(_bytes(text))
 
     @modelapi(name=_PROVIDER)  # type: ignore[untyped-decorator]
     def provider() -> Any:
