@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import inspect
 import pkgutil
-import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, is_dataclass
-from functools import cache, partial
-from hashlib import sha256
+from dataclasses import dataclass
+from functools import cache
 from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -27,10 +24,17 @@ from bench.errors import UsageError
 from bench.foreign.adapter import as_strategy
 from bench.foreign.addresses import Address
 from bench.foreign.commands import Command
-from bench.foreign.functions import MessageFunction, signature_problem
+from bench.foreign.functions import MessageFunction
+from bench.foreign.requests import ForeignCode
 from bench.parameters import bind, canonical, close_match, parameters_of, prompt_digest
 from bench.specs import Spec, parse_specs
 from bench.strategy import Strategy
+from bench.strategy_files import (
+    is_strategy_class,
+    load_failure,
+    problem_with,
+    strategy_in_file,
+)
 
 ENTRY_POINT_GROUP = "compaction_bench.strategies"
 IMPORT_NAMES: tuple[str, ...] = ("bench", "strategies", "reports")
@@ -121,6 +125,14 @@ def list_strategies() -> list[dict[str, Any]]:
     return [describe(one) for one in registered().values()]
 
 
+def describe_specs(text: str, *, option: str = "SPEC") -> list[dict[str, Any]]:
+    """Rows like those of `list_strategies` for what a SPEC names, each target once."""
+    make_strategies(text, option=option)  # its parameters must be right too
+    specs = {spec.target: spec for spec in parse_specs(text, option=option)}
+    known = registered()
+    return [describe(_named(spec, known, option)) for spec in specs.values()]
+
+
 def describe(one: Registered) -> dict[str, Any]:
     """One row of `list_strategies`: plain data, defaults as a spec writes them.
 
@@ -130,7 +142,10 @@ def describe(one: Registered) -> dict[str, Any]:
     cls = one.base if isinstance(one.base, type) else type(one.base)
     docstring = (cls.__doc__ or "").strip()
     summary = getattr(cls, "summary", None) or docstring.split("\n\n")[0].replace("\n", " ").strip()
-    if not isinstance(one.base, type):
+    if isinstance(one.base, MessageFunction):
+        summary = (one.base.function.__doc__ or summary).strip().split("\n\n")[0]
+        summary = " ".join(summary.split())
+    elif not isinstance(one.base, (type, ForeignCode)):
         named = next((o.name for o in registered().values() if o.base is cls), cls.__name__)
         summary = f"preset: {canonical(named, one.base)}; {summary}"
     return {
@@ -175,26 +190,30 @@ def check_import_names(search_path: list[str] | None = None) -> None:
 def _make(
     spec: Spec, known: dict[str, Registered], option: str, prompts: Mapping[str, str]
 ) -> NamedStrategy:
-    own = spec.file
-    if spec.foreign is not None:
-        base = _foreign(spec, *spec.foreign, option)
-    elif own is not None:
-        base = _from_file(spec, *own, option)
-    elif spec.target in known:
-        base = known[spec.target].base
-    else:
-        names = ", ".join(known)
-        raise UsageError(
-            f"{option} {spec}: there is no strategy {spec.target}; "
-            f"{close_match(spec.target, list(known))}known are {names}, or ./file.py:Name, "
-            "exec:COMMAND and http:URL"
-        )
+    base = _named(spec, known, option).base
 
     def read_prompt(word: str) -> str:
         return _prompt_text(word, prompts, f"{option} {spec}")
 
     made = bind(spec, base, option=option, read_prompt=read_prompt)
     return NamedStrategy(str(canonical(spec.target, made, base)), spec.target, as_strategy(made))
+
+
+def _named(spec: Spec, known: dict[str, Registered], option: str) -> Registered:
+    """What a spec's target stands for; raises UsageError."""
+    if spec.foreign is not None:
+        return Registered(spec.target, _foreign(spec, *spec.foreign, option), "elsewhere")
+    if spec.file is not None:
+        path, name = spec.file
+        return Registered(spec.target, strategy_in_file(spec, path, name, option), path)
+    if spec.target in known:
+        return known[spec.target]
+    names = ", ".join(known)
+    raise UsageError(
+        f"{option} {spec}: there is no strategy {spec.target}; "
+        f"{close_match(spec.target, list(known))}known are {names}, or ./file.py:Name, "
+        "exec:COMMAND and http:URL"
+    )
 
 
 def check_ready(made: Iterable[NamedStrategy], *, option: str = "--strategy") -> None:
@@ -258,53 +277,11 @@ def bundled_prompt(cls: type) -> str | None:
     return None
 
 
-def _from_file(spec: Spec, path: str, name: str, option: str) -> Any:
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise UsageError(f"{option} {spec}: there is no file {path}")
-    # The digest in the name lets two files of one name live side by side.
-    module_name = "own_strategies_" + sha256(str(file.resolve()).encode()).hexdigest()[:12]
-    module = sys.modules.get(module_name)
-    if module is None:
-        loader_spec = importlib.util.spec_from_file_location(module_name, file)
-        assert loader_spec is not None and loader_spec.loader is not None, "a .py file has a loader"
-        module = importlib.util.module_from_spec(loader_spec)
-        # Dataclasses look their module up while they are being made.
-        sys.modules[module_name] = module
-        try:
-            loader_spec.loader.exec_module(module)
-        except (Exception, SystemExit) as error:
-            del sys.modules[module_name]
-            raise UsageError(f"{option} {spec}: {path} {_load_failure(error)}") from error
-    base = getattr(module, name, None)
-    if base is None:
-        names = [key for key, value in vars(module).items() if _is_strategy_class(value)]
-        listed = ", ".join(names) or "none at all"
-        raise UsageError(
-            f"{option} {spec}: {path} holds no {name}; {close_match(name, names)}"
-            f"strategies in it: {listed}"
-        )
-    if inspect.isroutine(base):
-        problem = signature_problem(base)
-        if problem:
-            raise UsageError(f"{option} {spec}: {name} {problem}")
-        return MessageFunction(function=base)
-    problem = _problem_with(base)
-    if problem:
-        raise UsageError(f"{option} {spec}: {name} {problem}")
-    return base
-
-
-def _load_failure(error: BaseException) -> str:
-    words = " ".join(str(error).split())
-    return f"fails to load: {type(error).__name__}: {words}"
-
-
 def _loaded(what: str, module_name: str) -> ModuleType:
     try:
         return importlib.import_module(module_name)
     except Exception as error:
-        raise UsageError(f"{what} {_load_failure(error)}") from error
+        raise UsageError(f"{what} {load_failure(error)}") from error
 
 
 def _strategies_of_plugin(point: EntryPoint) -> list[Registered]:
@@ -313,13 +290,13 @@ def _strategies_of_plugin(point: EntryPoint) -> list[Registered]:
     try:
         loaded = point.load()
     except Exception as error:
-        raise UsageError(f"{what} {_load_failure(error)}; repair or uninstall it") from error
+        raise UsageError(f"{what} {load_failure(error)}; repair or uninstall it") from error
     if isinstance(loaded, ModuleType):
         found = _strategies_in(loaded, what, distribution)
         if not found:
             raise UsageError(f"{what}: {loaded.__name__} has no STRATEGIES = {{name: class}}")
         return found
-    problem = _problem_with(loaded)
+    problem = problem_with(loaded)
     if problem:
         raise UsageError(f"{what}: {point.value} {problem}")
     return [Registered(point.name, loaded, distribution)]
@@ -338,7 +315,7 @@ def _strategies_in(module: ModuleType, what: str, source: str) -> list[Registere
         forgotten = [
             name
             for name, value in vars(module).items()
-            if _is_strategy_class(value) and value.__module__ == module.__name__
+            if is_strategy_class(value) and value.__module__ == module.__name__
         ]
         if forgotten and not forgotten[0].startswith("_"):
             raise UsageError(
@@ -348,39 +325,11 @@ def _strategies_in(module: ModuleType, what: str, source: str) -> list[Registere
     found: list[Registered] = []
     for table in tables:
         for name, base in table.items():
-            problem = _problem_with(base)
+            problem = problem_with(base)
             if problem:
                 raise UsageError(f"{what}: {name} {problem}")
             found.append(Registered(name, base, source))
     return found
-
-
-def _is_strategy_class(value: Any) -> bool:
-    if not (isinstance(value, type) and is_dataclass(value)):
-        return False
-    return hasattr(value, "compact") or hasattr(value, "compact_messages")
-
-
-def _problem_with(base: Any) -> str:
-    """What keeps `base` (a class or a preset) from being a strategy; empty when nothing does."""
-    cls = base if isinstance(base, type) else type(base)
-    over_messages = getattr(cls, "compact_messages", None)
-    if not callable(getattr(cls, "compact", None)) and not callable(over_messages):
-        return (
-            "is no strategy: it has no method compact(self, view, budget, ask) and none "
-            "compact_messages(self, messages, window)"
-        )
-    if callable(over_messages) and not hasattr(cls, "compact"):
-        problem = signature_problem(partial(over_messages, None))
-        if problem:
-            return f"has a method compact_messages that {problem}"
-    if not is_dataclass(cls) or not getattr(cls, "__dataclass_params__").frozen:  # noqa: B009
-        return "is no frozen dataclass; write @dataclass(frozen=True) above it"
-    try:
-        parameters_of(base)
-    except (NameError, TypeError, ValueError) as error:
-        return f"has fields whose types can't be read: {error}"
-    return ""
 
 
 def _add(found: dict[str, Registered], one: Registered) -> None:

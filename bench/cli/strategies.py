@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.cli.main import EXIT_FAILED, EXIT_FINE
 from bench.cli.output import harmless, note, print_json
-from bench.registry import check_ready, list_strategies, make_strategies, make_strategy
+from bench.registry import check_ready, describe_specs, list_strategies, make_strategy
 
 if TYPE_CHECKING:
     from bench.testing.conformance import Case
@@ -19,15 +19,14 @@ _EXAMPLES_ELSEWHERE = 30
 
 def strategies(arguments: argparse.Namespace) -> int:
     """Lists strategies, or one of them with its parameters."""
-    rows = list_strategies()
-    if arguments.spec is not None:
-        names = [made.name for made in make_strategies(arguments.spec, option="SPEC")]
-        rows = [row for row in rows if row["name"] in names]
+    rows = list_strategies() if arguments.spec is None else describe_specs(arguments.spec)
     if arguments.json:
         print_json(rows)
         return EXIT_FINE
     for row in rows:
         _print_row(row, in_detail=arguments.spec is not None)
+    if arguments.spec is None:
+        print("own ones: ./file.py:Name (class or function), exec:COMMAND, http:URL")
     return EXIT_FINE
 
 

@@ -33,13 +33,13 @@ _CONNECT_S = 5.0
 class Address:
     """A server that is sent messages as JSON and answers with fewer.
 
-    Its `wire` is the shape of the messages: openai (Chat Completions) or anthropic (Messages).
+    Messages have the shape of a `wire`, openai (Chat Completions) or anthropic (Messages).
     It `calls` for every request instead where the server decides itself when it compacts.
     An answer may take `timeout_s` seconds.
     It is called above the fraction `threshold` of the window, tool definitions counted.
     With `lasting` false an answer serves one request, and the next starts from what was before.
     The promises in `waives` (H4 ...) aren't asked of it.
-    Its `model` is none, or proxy: an endpoint for the session's model is named in what it is sent.
+    With `model` proxy an endpoint for the session's model is named in what it is sent.
     """
 
     url: str = field(metadata={"is_parameter": False})
@@ -49,7 +49,7 @@ class Address:
     threshold: float = 0.8
     lasting: bool = True
     waives: tuple[str, ...] = ()
-    model: Access = "none"
+    model: Access = None
 
     def __post_init__(self) -> None:
         check_settings(self.threshold, self.waives)

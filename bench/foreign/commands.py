@@ -32,14 +32,14 @@ from bench.strategy import Declined
 class Command:
     """A program that is given messages as JSON and answers with fewer.
 
-    Its `wire` is the shape of the messages: openai (Chat Completions) or anthropic (Messages).
+    Messages have the shape of a `wire`, openai (Chat Completions) or anthropic (Messages).
     It `calls` for every request instead where the program decides itself when it compacts.
     An answer may take `timeout_s` seconds.
     Its `mode` is once (a process for every call) or jsonl (one process, a line for every call).
     It is called above the fraction `threshold` of the window, tool definitions counted.
     With `lasting` false an answer serves one request, and the next starts from what was before.
     The promises in `waives` (H4 ...) aren't asked of it.
-    Its `model` is none, or proxy: the session's model, as an endpoint that usual clients find.
+    With `model` proxy it can ask the session's model, an endpoint that usual clients find.
     Variables of our environment that it gets beside PATH and the like are named in `env` (A;B).
     With `shell` the command is given to the shell as it is.
     """
@@ -52,7 +52,7 @@ class Command:
     threshold: float = 0.8
     lasting: bool = True
     waives: tuple[str, ...] = ()
-    model: Access = "none"
+    model: Access = None
     env: str = ""
     shell: bool = False
 

@@ -14,7 +14,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from bench.strategy import Ask
 
-Access: TypeAlias = Literal["none", "proxy"]
+Access: TypeAlias = Literal["proxy"] | None
 
 
 class ModelAccess(Protocol):
@@ -47,7 +47,7 @@ class NoModel:
 @contextmanager
 def model_access(kind: Access) -> Iterator[ModelAccess]:
     """The way to the model that a spec asks for, open inside."""
-    if kind == "none":
+    if kind is None:
         yield NoModel()
         return
     from bench.proxy import ModelProxy
