@@ -46,6 +46,19 @@ MEANS: tuple[str, ...] = (
     "compactions",
     "seconds",
 )
+# What stands on text that can be read: nothing where a strategy left opaque state.
+OF_TEXT: tuple[str, ...] = (
+    "retention_needed",
+    "retention_said_once",
+    "retention_re_readable",
+    "retention_recoverable",
+    "retention_after_recorded",
+    "recoverable",
+    "present",
+    "bound",
+    "stale",
+    "invented",
+)
 SUMS: tuple[str, ...] = (
     "tokens_sent",
     "tokens_baseline",
@@ -158,7 +171,10 @@ def _row(
         "retention_layer": layer,
         "recovered_interval": _interval(answered, clusters, seed),
         "tokens_saved": tokens_saved(cells),
-        **{name: _mean_of(cells, name) for name in MEANS},
+        **{
+            name: None if layer == RECOVERED and name in OF_TEXT else _mean_of(cells, name)
+            for name in MEANS
+        },
         **{name: _sum_of(cells, name) for name in SUMS},
         "retries": retries(cells),
         **{status: sum(cell.get("status") == status for cell in cells) for status in STATUSES},
