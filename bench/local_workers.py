@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Generator, Sequence
 
 from bench.errors import RunHalted
@@ -44,6 +45,10 @@ def outcomes(tasks: Sequence[Task], workers: int) -> Generator[PackedOutcome, No
         ) from error
     finally:
         if not is_finished:
+            with warnings.catch_warnings():
+                # That some tasks were given up is what is wanted here.
+                warnings.simplefilter("ignore")
+                found.close()
             _end_workers()
 
 

@@ -46,6 +46,7 @@ def merge(folders: Sequence[Path], target: Path) -> Merged:
         information = _information(runs)
         sessions = _sessions(runs)
         cells, shared = _cells(runs)
+        canaries = _canaries(runs)
         order = _Order(information, list(sessions))
         merged = stack.enter_context(Run.create(target, information))
         for session_id, run in sessions.items():
@@ -53,7 +54,7 @@ def merge(folders: Sequence[Path], target: Path) -> Merged:
         for position, (stored, run) in enumerate(sorted(cells.values(), key=order.of)):
             rows = stored_cell(run, stored.cell.identity)
             merged.save_cell_rows(_at(rows, replace(stored.cell, position=position)))
-        merged.save_canaries(_canaries(runs))
+        merged.save_canaries(canaries)
         merged.save_warnings(dict.fromkeys(line for run in runs for line in run.warnings()))
         return Merged(len(sessions), len(cells), shared)
 
