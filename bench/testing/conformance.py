@@ -9,25 +9,24 @@ from __future__ import annotations
 import copy
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
 from bench.engine import estimator_of, policy_of
-from bench.events import Message, Session
+from bench.events import Session
 from bench.foreign.requests import NO_ANSWER
 from bench.history import History
 from bench.invariants import violations
 from bench.models import make_model
 from bench.observations import Replay
-from bench.projection import Projection
-from bench.provider import Compacted, ErrorKind, ProviderError
 from bench.providers.simulated import SimulatedProvider
 from bench.replay import replay
-from bench.strategy import Declined, Policy, Reply, Strategy, Usage, strategy_for
+from bench.strategy import Declined, Policy, Strategy, strategy_for
+from bench.testing.faulty_provider import FAULTS, FaultyProvider
 from bench.testing.histories import recorded_sessions, sessions, truncated
 
 _CRASHED = "strategy raised"
@@ -63,74 +62,6 @@ class BrokenPromise(AssertionError):
         self.promise = promise
         self.how = how
         self.case = case
-
-
-_KINDS: dict[str, ErrorKind] = {
-    "overflow": "input_overflow",
-    "rate": "rate_limit",
-    "timeout": "timeout",
-}
-
-
-@dataclass
-class FaultyProvider:
-    """A provider whose n-th answer to the strategy goes wrong; agent requests are untouched.
-
-    `fault` is an error kind, or "empty", "cut" (finish reason length) or "garbage".
-    """
-
-    inner: SimulatedProvider
-    fault_at: int
-    fault: str
-    asked: int = field(default=0)
-
-    @property
-    def route(self) -> str:
-        """The route of the provider behind."""
-        return self.inner.route
-
-    @property
-    def model(self) -> str:
-        """The model of the provider behind."""
-        return self.inner.model
-
-    @property
-    def window(self) -> int:
-        """The window of the provider behind."""
-        return self.inner.window
-
-    def measure(self, projection: Projection) -> int:
-        """The true size."""
-        return self.inner.measure(projection)
-
-    def send(self, projection: Projection) -> Usage:
-        """An agent request, untouched."""
-        return self.inner.send(projection)
-
-    def complete(self, messages: Sequence[Message], *, output_tokens_max: int) -> Reply:
-        """A strategy's question; the n-th and, from then on, every third goes wrong."""
-        self.asked += 1
-        if self.asked < self.fault_at or (self.asked - self.fault_at) % 3:
-            return self.inner.complete(messages, output_tokens_max=output_tokens_max)
-        match self.fault:
-            case "empty":
-                return Reply("", "stop", Usage(10, 0))
-            case "cut":
-                return Reply("## Goal\nSail to", "length", Usage(10, 4))
-            case "garbage":
-                return Reply("\x00\ufffd ``` }{", "stop", Usage(10, 4))
-            case _:
-                raise ProviderError(_KINDS.get(self.fault, "server"), "injected fault", status=500)
-
-    def native(self, projection: Projection, *, form: str = "auto") -> Compacted:
-        """Compaction by the provider behind; it goes wrong as questions do."""
-        self.asked += 1
-        if self.asked >= self.fault_at and (self.asked - self.fault_at) % 3 == 0:
-            raise ProviderError(_KINDS.get(self.fault, "server"), "injected fault", status=500)
-        return self.inner.native(projection, form=form)
-
-
-FAULTS = ("server", "overflow", "rate", "timeout", "empty", "cut", "garbage")
 
 
 def _provider(strategy: Strategy, case: Case) -> SimulatedProvider:
