@@ -13,6 +13,7 @@ from bench.verdict_words import percent, plain
 # No reader finds everything again, and a forced choice can be guessed: wider than for containment.
 CEILING_MIN = 0.8
 FLOOR_MAX = 0.2
+READER_PROBLEM = f"the layer {RECOVERED} tells nothing"
 _CEILING, _FLOOR = CONTROLS
 
 
@@ -28,7 +29,7 @@ def recovered_warnings(cells: Sequence[CellRow]) -> list[str]:
     """The same where the layer is only reported beside others: nothing is then compared by it."""
     if _is_verdict_of_readers(cells):
         return []
-    return [f"the layer {RECOVERED} tells nothing: {problem}" for problem in _problems(cells)]
+    return [f"{READER_PROBLEM}: {problem}" for problem in _problems(cells)]
 
 
 def _is_verdict_of_readers(cells: Sequence[CellRow]) -> bool:

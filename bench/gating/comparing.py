@@ -21,6 +21,8 @@ from bench.gate.sides import Side, Sides
 from bench.gating.naming import WORST_FACTS_MAX, described
 from bench.metrics import Metric
 from bench.statistics import SESSIONS_MIN_FOR_P
+from bench.verdict_recovered import READER_PROBLEM
+from bench.verdict_table import RECOVERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,12 @@ def nothing_to_compare(reason: str, question: Question) -> dict[str, Any]:
 def _decide(
     sides: Sides, paired: Paired, wanted: Metric, question: Question, comparisons: int
 ) -> Decision:
-    problems = [*sides.baseline.record.problems, *sides.candidate.record.problems]
+    problems = [
+        problem
+        for side in (sides.baseline, sides.candidate)
+        for problem in side.record.problems
+        if wanted.layer == RECOVERED or not problem.startswith(READER_PROBLEM)
+    ]
     if problems:
         return refused(f"a control is out of line, so no number can be trusted: {problems[0]}")
     unfinished = _unfinished(sides)

@@ -33,7 +33,8 @@ from bench.plan import Cell
 from bench.projection import Written
 from bench.results import cell_row
 from bench.store import Run, StoredCell, StoredSession
-from bench.verdict_controls import controls_out_of_line
+from bench.verdict_controls import CanaryResult, controls_out_of_line
+from bench.verdict_recovered import recovered_warnings
 from bench.verdict_table import RECOVERED, number
 
 _BASELINE_BYTES_MAX = 500_000_000
@@ -91,10 +92,17 @@ def record_of(run: Run, name: str, keep: Callable[[Cell], bool] | None = None) -
             for one, row in zip(chosen, rows, strict=True)
             if not one.cell.is_control
         ),
-        problems=tuple(controls_out_of_line(rows, canaries)) if rows else (),
+        problems=_problems(rows, canaries) if rows else (),
         cells_planned=planned if isinstance(planned, int) and keep is None else None,
         headings=headings,
     )
+
+
+def _problems(
+    rows: Sequence[Mapping[str, Any]], canaries: Sequence[CanaryResult]
+) -> tuple[str, ...]:
+    """What is wrong with the controls; of a reader it counts only where its answers decide."""
+    return (*controls_out_of_line(rows, canaries), *recovered_warnings(rows))
 
 
 def units_of(run: Run, session_id: str) -> tuple[Unit, ...]:
