@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.errors import UsageError
 from bench.parameters import bind, canonical, parameters_of, prompt_digest
-from bench.specs import Scalar, Spec, format_value, parse_spec, parse_specs
+from bench.specs import Scalar, Spec, foreign_target, format_value, parse_spec, parse_specs
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
 SCALARS: st.SearchStrategy[Scalar] = st.one_of(
@@ -23,8 +23,17 @@ SCALARS: st.SearchStrategy[Scalar] = st.one_of(
     st.sampled_from(["true", "None", "5", "1e9", "sha256:00ff", "./a b.py", "x'y", '"', "\\", ""]),
 )
 VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=3).map(tuple))
+FOREIGN = st.builds(
+    foreign_target,
+    st.sampled_from(["exec", "http"]),
+    st.text(min_size=1, max_size=12).map(str.strip).filter(bool)
+    | st.sampled_from(
+        ["node 'a b.js' --x=1, (2)", './x"y', "http://h:1/p?a=1,2", "a.py:b", "(", "\\"]
+    ),
+)
 TARGETS = st.one_of(
     NAMES,
+    FOREIGN,
     st.sampled_from(["./mine.py:Mine", "C:\\my files\\a(1).py:Mine", "../x.py/y.py:Ünder"]),
 )
 SPECS = st.builds(
@@ -232,3 +241,50 @@ def test_parameters_are_described() -> None:
     assert rows["estimator"] == ("chars | units", "chars", "")
     assert rows["exempt"] == ("list of words", "[skill]", "")
     assert "policy" not in rows
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "foreign"),
+    [
+        ("exec:./compact", "exec:./compact", ("exec", "./compact")),
+        ("exec:node compact.js", 'exec:"node compact.js"', ("exec", "node compact.js")),
+        (
+            " exec: node x.js ( mode = jsonl )",
+            'exec:"node x.js"(mode=jsonl)',
+            ("exec", "node x.js"),
+        ),
+        ("exec:'a \"b\" (c), d'", 'exec:"a \\"b\\" (c), d"', ("exec", 'a "b" (c), d')),
+        ('exec:"\u4e2d x"', 'exec:"\u4e2d x"', ("exec", "\u4e2d x")),
+        ("exec:./a.py:compact", "exec:./a.py:compact", ("exec", "./a.py:compact")),
+        ("exec:x(env=A;B)", "exec:x(env=A;B)", ("exec", "x")),
+        ("http:http://h:1/p?a=1,2", "http:http://h:1/p?a=1,2", ("http", "http://h:1/p?a=1,2")),
+        ("http://h/p(timeout_s=3)", "http:http://h/p(timeout_s=3)", ("http", "http://h/p")),
+        ("https://h/p", "http:https://h/p", ("http", "https://h/p")),
+    ],
+)
+def test_commands_and_addresses(text: str, spec: str, foreign: tuple[str, str]) -> None:
+    parsed = parse_spec(text)
+    assert (str(parsed), parsed.foreign, parsed.file) == (spec, foreign, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("exec:", 'names nothing to ask; write exec:"node compact.js"'),
+        ("exec:(mode=jsonl)", "names nothing to ask"),
+        ("http:", "names nothing to ask; write http:http://127.0.0.1:8000/compact"),
+        ('exec:node "a b.js"', "stands in quotes, as in"),
+        ('exec:"x"y', "stands in quotes, as in"),
+        ('exec:"a\\q"', "double quotes hold JSON text"),
+        ("exec:x(mode=jsonl", "parameters are separated by commas and closed by ')'"),
+    ],
+)
+def test_commands_that_cannot_be_read(text: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_spec(text)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_other_targets_are_not_foreign() -> None:
+    for text in ("head_tail", "./exec:x.py:Mine", "mine.py:Mine"):
+        assert parse_spec(text).foreign is None
