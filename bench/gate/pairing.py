@@ -213,7 +213,7 @@ def _bounds(wanted: Metric) -> Range:
 
 def _range(cells: Sequence[CellRecord], name: str, bounds: Range) -> Range | None:
     """The mean over draws, as a range; None when no draw was scored and none is missing."""
-    values = [None if cell.status == "error" else cell.values.get(name) for cell in cells]
+    values = [cell.values.get(name) for cell in cells]
     if all(value is None for value in values) and not any(c.status == "error" for c in cells):
         return None
     return _mean_range(bounds if value is None else (value, value) for value in values)

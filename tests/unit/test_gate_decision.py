@@ -129,6 +129,16 @@ def test_a_missing_cell_can_keep_a_run_from_passing() -> None:
     assert "1 cell missing, the first: s0 (candidate: boom)" in found.reason
 
 
+def test_a_cell_that_is_missing_on_both_sides_counts_too() -> None:
+    known = run_of([0.9] * 8, "a")
+    gap = replace(known.cells[0], status="error", reason="boom", values={})
+    holey = replace(known, cells=(gap, *known.cells[1:]))
+    paired = pair_up(sides(holey, holey), RETENTION)
+    assert (len(paired.pairs), paired.unmeasured) == (8, {})
+    assert paired.pairs[0].baseline == paired.pairs[0].candidate == (0, 1)
+    assert decide(paired, RETENTION).verdict == "inconclusive"
+
+
 def test_costs_have_no_bounds_so_a_gap_is_refused() -> None:
     saved = metric_to_compare("cost_ratio")
     values = [{"cost_ratio": 0.8}] * 7 + [{"cost_ratio": None}]
