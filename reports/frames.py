@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bench.cache_prices import CACHE_PRICES
+
 if TYPE_CHECKING:
     import pandas
 
@@ -66,6 +68,7 @@ CELLS: dict[str, str] = {
     "summariser_share": "float64",
     "break_even_requests": "float64",
     "tokens_reread_debt": "float64",
+    **{f"cost_{row.name}": "float64" for row in CACHE_PRICES},  # cost ratios by cache
     "compactions": "float64",
     "overflow": "float64",
     "repair": "float64",
