@@ -144,6 +144,7 @@ def cell_frame(cells: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
             {
                 **cell,
                 **(cell.get("retries") or {}),
+                **{f"cost_{k}": v for k, v in (cell.get("cost_by_cache") or {}).items()},
                 "is_control": cell["strategy"] in CONTROLS,
                 "is_opaque": cell["strategy"] in opaque,
             }
