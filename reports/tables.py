@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.errors import UsageError
+from reports.cache_costs import cache_costs
 from reports.frames import RunData
 from reports.summary import summarise
 from reports.text import excerpt
@@ -27,6 +28,7 @@ def tables(data: RunData) -> dict[str, pandas.DataFrame]:
         "compactions": data.compactions,
         "facts": data.facts,
         "survival": data.survival,
+        "cache_costs": cache_costs(data),
     }
     return {name: harmless(frame) for name, frame in frames.items()}
 
