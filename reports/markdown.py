@@ -10,10 +10,13 @@ import re
 from typing import Any
 
 from reports.answers import answer_words
+from bench.cache_prices import prices_by_name
+from reports.cache_costs import SHOWN, shown_costs
 from reports.columns import COLUMN, columns_for, has_several, name_of
 from reports.frames import RunData, rows_of
 from reports.layers import layer_table
 from reports.losses import worst
+from reports.numbers import ratio
 from reports.style import OUTCOME_NAMES
 from reports.summary import summarise
 from reports.text import clean, excerpt
@@ -47,6 +50,7 @@ def to_markdown(data: RunData, *, brief: bool = False, has_pictures: bool = True
         lines += ["", "![Retention against tokens saved](charts/frontier.png)"]
     if brief:
         return "\n".join([*lines, "", *_brief_end(data)]) + "\n"
+    lines += _cache_costs(data)
     lines += ["", "## The ten worst lost facts", "", *_losses(data)]
     if has_pictures:
         lines += ["", "![Tokens of every request](charts/sawtooth.png)"]
@@ -107,6 +111,28 @@ def _layers(data: RunData) -> list[str]:
         f"| Strategy | {' | '.join(found.captions)} |",
         "|:--|" + "--:|" * len(found.captions),
         *(f"| {escaped(name)} | {' | '.join(texts)} |" for name, texts in found.rows),
+    ]
+
+
+def _cache_costs(data: RunData) -> list[str]:
+    """The cost ratio under other vendors' caches; nothing where nothing was billed."""
+    rows = shown_costs(data)
+    if not rows:
+        return []
+    names = [f"{name} ({prices_by_name(name).read:g}×)" for name in SHOWN]
+    return [
+        "",
+        "Cost against the full history under other caches (what a cache read costs of an input "
+        "token in brackets; tables/cache_costs.csv has all):",
+        "",
+        f"| Strategy | {' | '.join(map(escaped, names))} |",
+        "|:--|" + "--:|" * len(names),
+        *(
+            f"| {escaped(excerpt(row['strategy'], 80))} | "
+            + " | ".join(ratio(row.get(name)) for name in SHOWN)
+            + " |"
+            for row in rows
+        ),
     ]
 
 
