@@ -112,6 +112,11 @@ def _answers() -> Any:
         yield ModelOutput.from_content("mockllm/model", _SUMMARY)
 
 
+def langchain_objects(messages: list[dict[str, Any]]) -> list[Any]:
+    """The messages as LangChain has them."""
+    return Translated(messages, peer_langchain._to_langchain).objects
+
+
 def inspect_objects(messages: list[dict[str, Any]]) -> list[Any]:
     """The messages as inspect_ai has them."""
     import inspect_ai.model as library
@@ -161,7 +166,7 @@ def measure() -> list[Overhead]:
     def langchain() -> Overhead:
         return timed(
             "LangChain `SummarizationMiddleware`",
-            lambda: Translated(messages, peer_langchain._to_langchain).objects,
+            lambda: langchain_objects(messages),
             through_langchain,
         )
 

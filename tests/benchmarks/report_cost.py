@@ -1,6 +1,6 @@
 """What the reports of a large run cost: 400 cells and 200,000 fact rows of made-up numbers.
 
-python -m tests.benchmarks.report_cost
+python -m tests.benchmarks reports
 """
 
 from __future__ import annotations
@@ -27,20 +27,17 @@ STRATEGIES = (
 )
 
 
-def main() -> None:
-    """Prints seconds, peak memory and the size of the page."""
-    data = sample_run(40, STRATEGIES, requests=90, facts=500)
+def measure(quick: bool = False) -> str:
+    """Seconds, peak memory and the size of the page."""
+    sessions = 4 if quick else 40
+    data = sample_run(sessions, STRATEGIES, requests=90, facts=500)
     with tempfile.TemporaryDirectory() as folder:
         started = time.process_time()
         write_data(data, Path(folder), DEFAULT_FORMATS)
         seconds = time.process_time() - started
         page = (Path(folder) / "report.html").stat().st_size / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
+    return (
         f"{len(data.cells)} cells, {len(data.facts):,} fact rows: {seconds:.1f} processor s, "
         f"{peak:.0f} MB with the data, report.html {page:.1f} MB"
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,1 @@
+"""What the harness costs; `python -m tests.benchmarks` measures it. Nothing here is a test."""
