@@ -26,6 +26,7 @@ from bench.strategy import Declined, strategy_for
 from bench.survey import survey, window_for
 from bench.tokens import count
 from bench.wire.formats import FORMATS, Request
+from bench.wire.native_states import NativeRefused, format_for
 from bench.wire.rendering import render
 
 _INFERRED = " (inferred by comparing messages)"
@@ -56,7 +57,7 @@ def compact(arguments: argparse.Namespace) -> int:
     )
     seen = replay(session, strategy, provider, manual=arguments.manual)
     projection = _shown(session, seen, manual=arguments.manual)
-    request = FORMATS[arguments.to](render(projection), session.tools)
+    request = _request(projection, session, arguments.to)
     whole = provider.measure(Projection.whole(projection.history, projection.stop))
     document = _document(session, named.spec, window, seen, request)
     document["tokens"]["history"] = whole
@@ -72,6 +73,17 @@ def compact(arguments: argparse.Namespace) -> int:
     else:
         _print_summary(document, projection, is_inferred=is_inferred)
     return EXIT_FINE
+
+
+def _request(projection: Projection, session: Session, wanted: str | None) -> Request:
+    """The request in the format that was asked for, else in one that can carry it."""
+    states = [item.state for item in projection.head if isinstance(item, Native)]
+    if wanted is None:
+        wanted = format_for(states[0]) if states else "openai"
+    try:
+        return FORMATS[wanted](render(projection), session.tools)
+    except NativeRefused as refused:
+        raise UsageError(f"--to {wanted}: {refused}; give --to {format_for(states[0])}") from None
 
 
 def _one_session(arguments: argparse.Namespace) -> Session:

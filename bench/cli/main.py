@@ -131,7 +131,11 @@ def _add_compact(commands: Commands) -> None:
     compact.add_argument("--session-id", metavar="ID", help="which session, where there are more")
     compact.add_argument("--format", metavar="FORMAT")
     compact.add_argument("--manual", action="store_true", help="compact once more at the end")
-    compact.add_argument("--to", choices=_WIRE_FORMATS, default="openai", help="API shape")
+    compact.add_argument(
+        "--to",
+        choices=_WIRE_FORMATS,
+        help="API shape (default openai; with a provider's own state, the API that takes it)",
+    )
     compact.add_argument("--diff", action="store_true", help="what became of every event")
     compact.add_argument("--json", action="store_true", help="one JSON document on stdout")
     add_model_options(compact)

@@ -125,6 +125,12 @@ def items_for(wanted: StateFormat, text: str) -> tuple[NativeState | None, list[
     return state, [dict(item) for item in state.items]
 
 
+def format_for(text: str) -> StateFormat:
+    """The format that carries this state; what is no vendor's could stand in either."""
+    state = read_state(text)
+    return "responses" if state is None else state.format
+
+
 def refusal(wanted: str, text: str) -> NativeRefused:
     """Why state can't be sent in the format `wanted`."""
     state = read_state(text)
