@@ -62,6 +62,8 @@ def _bars(axes: Axes, costs: Sequence[Mapping[str, Any]], limits: Mapping[str, f
 
 
 def _lines(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    from matplotlib.ticker import NullFormatter
+
     strategies = style.in_order(row["strategy"] for row in rows)
     for number, strategy in enumerate(strategies):
         own = sorted(
@@ -78,6 +80,8 @@ def _lines(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
         )
     axes.axhspan(0.9, 1.1, color=style.GRID, alpha=0.5, linewidth=0)
     axes.set_xscale("log")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    style.token_axis(axes.xaxis)
     axes.set_ylim(0, max([1.5, *(row["growth"] * 1.1 for row in rows)]))
     axes.set_xlabel("events; cost an event by that at the first size")
     axes.legend(loc="lower right")

@@ -47,7 +47,7 @@ class Overhead:
 
 def messages_of(session: Session) -> list[dict[str, Any]]:
     """The whole session as Chat Completions messages."""
-    return to_openai(render(Projection.whole(History(session.events))), ()).messages[:MESSAGES]
+    return to_openai(render(Projection.whole(History(session.events))), ()).messages
 
 
 def through_harness(session: Session, spec: str) -> int:
