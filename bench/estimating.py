@@ -10,10 +10,9 @@ from typing import Any
 
 from bench.money import StageCost, stages_of, total
 from bench.prices import ModelPrice
-from bench.probing_options import is_stand_in
 from bench.runner import finished
 from bench.spending import PricesOnly
-from bench.tasks import CellDone, PackedCell, RunOptions, Task
+from bench.tasks import CellDone, PackedCell, RunOptions, Task, real_models_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,13 +104,3 @@ def _rehearsal(task: Task, prices: Mapping[str, ModelPrice | None]) -> Task | No
 def asks_real_model(options: RunOptions, model: str) -> bool:
     """Whether cells of this MODEL send anything to a real model."""
     return bool(real_models_of(options, (model,)))
-
-
-def real_models_of(options: RunOptions, models: Sequence[str]) -> list[str]:
-    """All real models that cells of these MODELs ask: summarisers, readers and the judge."""
-    probes = options.probes
-    asked = list(models)
-    if probes.kinds:
-        asked += [probes.reader_of(model) for model in models]
-        asked += [probes.judge] if probes.judge is not None else []
-    return [model for model in dict.fromkeys(asked) if not is_stand_in(model)]

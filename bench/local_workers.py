@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Generator, Sequence
+from uuid import uuid4
 
 from bench.errors import RunHalted
 from bench.performing import perform_packed
@@ -19,7 +20,8 @@ _LOOK_AGAIN_SECONDS = 1.0
 def outcomes(tasks: Sequence[Task], workers: int) -> Generator[PackedOutcome, None, None]:
     """What each task found, as soon as it is there, not in order.
 
-    Given up in the middle (an interruption, a halt, an error) no process is left behind.
+    After a halt the tasks under way go on as far as they can and no other begins. Given up in the
+    middle (an interruption, an error) no process is left behind.
     """
     from joblib import Parallel, delayed
 
@@ -32,8 +34,8 @@ def outcomes(tasks: Sequence[Task], workers: int) -> Generator[PackedOutcome, No
         # Sessions are plain objects: there are no arrays to map into memory.
         max_nbytes=None,
     )
-    parent = os.getpid()
-    found = parallel(delayed(_perform)(task, parent) for task in tasks)
+    run = uuid4().hex
+    found = parallel(delayed(_perform)(task, os.getpid(), run) for task in tasks)
     is_finished = False
     try:
         yield from found
@@ -52,9 +54,18 @@ def outcomes(tasks: Sequence[Task], workers: int) -> Generator[PackedOutcome, No
             _end_workers()
 
 
-def _perform(task: Task, parent: int) -> PackedOutcome:
+# Why this process halted, by the run: it begins no other task of that run.
+_halted: dict[str, str] = {}
+
+
+def _perform(task: Task, parent: int, run: str) -> PackedOutcome:
     _belong_to(parent)
-    return perform_packed(task)
+    if run in _halted:
+        return PackedOutcome((), _halted[run])
+    outcome = perform_packed(task)
+    if outcome.halted:
+        _halted[run] = outcome.halted
+    return outcome
 
 
 _belongs_to: set[int] = set()

@@ -113,11 +113,17 @@ def finished(
 def _parts_of(
     outcomes: Generator[PackedOutcome, None, None],
 ) -> Generator[PackedSession | PackedCell, None, None]:
+    """The parts of all outcomes; a halt is raised when everything under way has come back.
+
+    Whoever shares tasks out begins none after a halt.
+    """
+    halted = ""
     with closing(outcomes):
         for outcome in outcomes:
             yield from outcome.parts
-            if outcome.halted:
-                raise RunHalted(outcome.halted)
+            halted = halted or outcome.halted
+    if halted:
+        raise RunHalted(halted)
 
 
 def split(tasks: Sequence[Task], workers: int) -> list[Task]:

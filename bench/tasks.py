@@ -6,7 +6,7 @@ once. All of it is plain data that travels to worker processes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from bench.models.settings import DEFAULT_SETTINGS
 from bench.observations import AnswerObservation, CallObservation, Replay
 from bench.overhead import NO_OVERHEAD, Overhead
 from bench.plan import Cell
-from bench.probing_options import DEFAULT_PROBES, ProbeOptions
+from bench.probing_options import DEFAULT_PROBES, ProbeOptions, is_stand_in
 from bench.replay import Cuts
 from bench.store_rows import Canary, CellRows, SessionRows
 
@@ -67,6 +67,16 @@ class RunOptions:
         parts += [f"base_url={address}"] if address else []
         parts += [f"arbiter={self.arbiter}"] if self.arbiter != "simulated" else []
         return "/".join(parts)
+
+
+def real_models_of(options: RunOptions, models: Sequence[str]) -> list[str]:
+    """All real models that cells of these MODELs ask: summarisers, readers and the judge."""
+    probes = options.probes
+    asked = list(models)
+    if probes.kinds:
+        asked += [probes.reader_of(model) for model in models]
+        asked += [probes.judge] if probes.judge is not None else []
+    return [model for model in dict.fromkeys(asked) if not is_stand_in(model)]
 
 
 @dataclass(frozen=True, slots=True)

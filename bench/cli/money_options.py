@@ -74,10 +74,10 @@ def money_of(arguments: argparse.Namespace, options: RunOptions) -> Money:
     Raises UsageError for a model without a price, unless tokens are limited or its server is on
     this machine.
     """
-    from bench.estimating import real_models_of
     from bench.prices import load_prices
     from bench.providers.vendors import base_url_of, host_of, is_loopback, parse_remote
     from bench.spending import Limits
+    from bench.tasks import real_models_of
 
     for option, value in (
         ("--budget-usd", arguments.budget_usd),

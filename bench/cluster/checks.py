@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import UsageError
+from bench.providers.vendors import base_url_of, key_of, parse_remote
 from bench.registry import make_strategies
 from bench.specs import parse_specs
+from bench.tasks import RunOptions, real_models_of
 
 # What both ends must have in the same version, or they can't read what the other sends.
 _SAME_VERSIONS = ("dask", "distributed", "cloudpickle", "msgpack")
@@ -79,18 +81,25 @@ def code_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def problem_with(specs: Sequence[str], prompts: Mapping[str, str], files: Mapping[str, str]) -> str:
-    """Run on a worker: why it can't make these strategies, empty when it can.
+def problem_with(options: RunOptions, files: Mapping[str, str]) -> str:
+    """Run on a worker: why it can't do what these options ask, empty when it can.
 
     `files` are the digests of people's own strategy files by path: they must lie there as well.
+    Keys of real models must be in the worker's environment.
     """
     try:
         for path, wanted in files.items():
             if file_digest(path) != wanted:
                 return f"{path} is another file there than here"
-        for spec in specs:
-            make_strategies(spec, prompts=prompts)
-    except (OSError, UsageError) as error:
+        for spec in options.specs:
+            make_strategies(spec, prompts=options.prompts)
+        if not options.settings.is_replay_only:
+            for model in real_models_of(options, options.models):
+                vendor, _ = parse_remote(model)
+                key_of(vendor, base_url_of(vendor, options.settings))
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}; it must lie at the same path on every worker"
+    except UsageError as error:
         return str(error)
     return ""
 

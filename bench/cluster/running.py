@@ -95,15 +95,18 @@ class Cluster:
         """What each task found, as soon as it is there. A lost worker's tasks run again."""
         if not tasks:
             return
-        self._check_strategies(tasks[0].options)
+        self._check_options(tasks[0].options)
         tasks = [replace(task, options=self._with_purse(task.options)) for task in tasks]
         waiting = list(range(len(tasks)))
         tries: Counter[int] = Counter()
         uses = Counter(task.digest for task in tasks)
+        is_halted = False
         while waiting or self._under_way:
             lost = self._send(tasks, waiting)
             for place in lost:
                 tries[place] += 1
+                if is_halted:
+                    continue
                 if tries[place] < _TRIES_MAX:
                     waiting.insert(0, place)
                     continue
@@ -113,12 +116,16 @@ class Cluster:
                 uses[task.digest] -= 1
                 if not uses[task.digest]:
                     self._sessions.pop(task.digest, None)
+                if outcome.halted:
+                    # What is under way goes on as far as it can, nothing else begins.
+                    is_halted = True
+                    waiting.clear()
                 yield outcome
 
-    def _check_strategies(self, options: RunOptions) -> None:
-        """Every worker must be able to make every strategy: people's own files lie there too."""
+    def _check_options(self, options: RunOptions) -> None:
+        """Every worker must have what a run needs: people's own strategy files, and keys."""
         files = own_files(options.specs)
-        found = self._client.run(problem_with, options.specs, dict(options.prompts), files)
+        found = self._client.run(problem_with, options, files)
         for worker, problem in found.items():
             if problem:
                 raise UsageError(f"--cluster {self.address}: worker {worker}: {problem}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
+import pickle
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,12 +11,23 @@ from typing import Any
 
 import pytest
 
+from bench.cluster import Cluster
+from bench.cluster.checks import (
+    check_versions,
+    check_workers,
+    code_digest,
+    own_files,
+    problem_with,
+)
 from bench.errors import UsageError
 from bench.events import Session
 from bench.results import results_of
 from bench.runner import CellDone, RunOptions, execute, plan_run, tasks_of
+from bench.spending import FILE_NAME, Ledger, Limits
 from bench.store import Run
-from tests.dask_processes import ROOT, DaskProcesses
+from tests.dask_processes import DaskProcesses
+from tests.fault_server import FaultServer
+from tests.session_files import session_file
 from tests.stored_runs import rule_fact, working_session
 
 SPECS = ("head_tail", "prune")
@@ -82,10 +94,11 @@ def test_a_cluster_gives_the_same_run_also_when_a_worker_is_killed(
 
 
 def test_no_session_travels_with_its_cells(
-    sessions: list[Session], dask: DaskProcesses, monkeypatch: pytest.MonkeyPatch
+    sessions: list[Session],
+    dask: DaskProcesses,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    import pickle
-
     from distributed import Client
 
     from bench.cluster.work import SessionData
@@ -105,10 +118,100 @@ def test_no_session_travels_with_its_cells(
     monkeypatch.setattr(Client, "submit", measured_submit)
     monkeypatch.setattr(Client, "scatter", measured_scatter)
     one = sessions[-1]
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory() as folder:
-        stored(Path(folder) / "run", [one], cluster=dask.address)
+    stored(tmp_path / "run", [one], cluster=dask.address)
     assert len(sizes) > 1
     assert scattered == [one.id]
     assert max(sizes) < len(pickle.dumps(one)) / 10
+
+
+def test_money_stays_with_the_starter(
+    dask: DaskProcesses, command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with FaultServer(models=("gpt-5-mini",), seconds=0.05) as server:
+        files = [session_file(name, steps=12) for name in ("a", "b")]
+        words = (
+            *("run", *files, "--strategy", "head_tail", "--probe", "none", "--no-report"),
+            *("--model", "openai:gpt-5-mini", "--base-url", server.url, "--cache", "kept"),
+            *("--concurrency", "1", "--json"),
+        )
+        expected = command(*words, "--dry-run").document["estimate"]
+        budget = expected["usd_expected"] * 0.6 + expected["usd_worst"] / (5 * expected["calls"])
+        there = ("--cluster", dask.address, "--cache", tmp_path / "there", "--out", "cut")
+        halted = command(*words, *there, "--budget-usd", f"{budget:.6f}")
+        assert halted.code == 3 and "may cost up to" in halted.err
+        spent = Ledger(Path("cut") / FILE_NAME, Limits()).totals()
+        assert 0 < spent.usd <= budget and spent.calls_open == 0
+        assert 0 < len(server.posts) < expected["calls"]
+        resumed = command(*words, *there, "--resume").document
+        assert len(server.posts) == expected["calls"]
+        assert server.under_way_max == 1
+        assert resumed["money"]["spent"]["usd"] == pytest.approx(expected["usd_expected"], rel=0.01)
+        here = command(*words, "--out", "here").document
+    for row in (*resumed["cells"], *here["cells"]):
+        row.pop("seconds")
+    assert resumed["cells"] == here["cells"]
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("nowhere", "write tcp://HOST:PORT"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers there"),
+        ("tls://127.0.0.1:9", "needs certificates"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_told_in_one_line(
+    command: Any, address: str, said: str
+) -> None:
+    ran = command("run", session_file("a", steps=2), "--cluster", address)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.count("\n") == 1 and said in ran.err and address in ran.err
+    assert not Path(".bench").exists()
+
+
+def test_what_is_missing_or_other_on_a_worker_is_told() -> None:
+    here = {"host": {"python": "3.12.1"}, "packages": {"dask": "2026.1", "distributed": "2026.1"}}
+    older = {**here, "packages": {**here["packages"], "distributed": "2025.9"}}
+    patched = {**here, "host": {"python": "3.12.9"}}
+    check_versions("tcp://x:1", {"client": here, "scheduler": here, "workers": {"w": patched}})
+    for versions, said in (
+        ({"scheduler": older, "workers": {}}, "the scheduler has distributed 2025.9"),
+        ({"scheduler": here, "workers": {"w": older}}, "worker w has distributed 2025.9"),
+        (
+            {"scheduler": here, "workers": {"w": {**here, "host": {"python": "3.13.0"}}}},
+            "python 3.13, here it is 3.12",
+        ),
+    ):
+        with pytest.raises(UsageError, match=re.escape(said)):
+            check_versions("tcp://x:1", {"client": here, **versions})
+    check_workers("tcp://x:1", {"w": code_digest()})
+    for code, said in (
+        ("missing: No module named 'bench'", "can't import compaction-bench"),
+        ("0123", "other code of compaction-bench"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            check_workers("tcp://x:1", {"w": code})
+
+
+def test_own_strategies_and_keys_must_be_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("def compact(messages, window):\n    return messages[-4:]\n", encoding="utf-8")
+    spec = f"{mine}:compact"
+    files = own_files([spec])
+    assert problem_with(RunOptions(specs=(spec,)), files) == ""
+    mine.write_text("def compact(messages, window):\n    return messages[-9:]\n", encoding="utf-8")
+    assert "is another file there" in problem_with(RunOptions(specs=(spec,)), files)
+    mine.unlink()
+    assert "same path on every worker" in problem_with(RunOptions(specs=(spec,)), files)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    paid = RunOptions(specs=("prune",), models=("openai:gpt-5-mini",))
+    assert "OPENAI_API_KEY" in problem_with(paid, {})
+
+
+def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=re.escape('pip install "compaction-bench[cluster]"')):
+        Cluster("tcp://127.0.0.1:9")
