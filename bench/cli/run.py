@@ -26,6 +26,7 @@ from bench.cli.money_options import (
     save_spending,
     spent_of,
 )
+from bench.cli.native_options import native_warnings, with_native
 from bench.cli.output import note, print_json
 from bench.cli.probe_options import PROBE_KEYS, probe_options_of
 from bench.cli.progress import Progress, clear_line, progress_line
@@ -92,6 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
     with _open(folder, arguments, options) as store:
         tasks = tasks_of(plan, loaded.sessions, surveyed, facts, options, store.has_cell)
         warnings = [*_rejected(loaded, arguments), *plan.warnings]
+        is_default = not arguments.strategy
+        warnings += native_warnings(options.specs, options.models, is_default=is_default)
         planned = [cell for cell in plan.cells if not cell.is_control]
         store.save_information("cells_planned", len(planned))
         store.save_warnings([*warnings, *_said_of_recordings(loaded.sessions, options)])
@@ -172,6 +175,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
     if arguments.cluster is not None and arguments.workers is not None:
         raise UsageError("--workers: not with --cluster, which has as many workers as it has")
     models = tuple(make_model(text).name for text in arguments.model or ["offline"])
+    made = with_native(made, models, is_default=not arguments.strategy)
     return RunOptions(
         specs=tuple(dict.fromkeys(one.spec for one in made)),
         windows=tuple(parse_window(str(text)) for text in arguments.window or ["auto"]),

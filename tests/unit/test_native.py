@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.cli.native_options import native_warnings, with_native
 from bench.conversation import Conversation
 from bench.engine import Engine
+from bench.errors import UsageError
 from bench.events import Event, Message, Session
 from bench.history import History
 from bench.models import LossyModel, OfflineModel
@@ -21,6 +23,7 @@ from bench.provider import Compacted, ProviderError
 from bench.providers.sealing import BrokenSeal, seal, unseal
 from bench.providers.simulated import SimulatedProvider, message_tokens
 from bench.providers.simulated_native import INSTRUCTIONS
+from bench.registry import make_strategies
 from bench.replay import replay
 from bench.strategy import Usage
 from bench.testing import check_strategy
@@ -349,3 +352,54 @@ def test_manual_compaction_of_an_idle_session_ends_with_a_request_that_apis_acce
     assert natives(seen.final)
     assert seen.compactions[-1].outcome == "accepted"
     assert not seen.compactions[-1].violations
+
+
+# What can be asked of which model, before anything is replayed
+
+
+def chosen(text: str, *models: str, is_default: bool = False) -> list[str]:
+    return [one.spec for one in with_native(make_strategies(text), models, is_default=is_default)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "model"),
+    [
+        ("native", "offline"),
+        ("native(form=compact)", "lossy(0.9)"),
+        ("native(form=inline)", "responses:x"),
+        ("native(form=threshold)", "anthropic:x"),
+        ("native(form=clear_tool_uses)", "openai:x"),
+        ("prune", "openai:x"),
+    ],
+)
+def test_forms_that_a_provider_has(spec: str, model: str) -> None:
+    assert chosen(spec, model) == [spec]
+
+
+@pytest.mark.parametrize(
+    ("spec", "model", "words"),
+    [
+        ("native", "openai:x", "has no compaction of its own"),
+        ("native(form=inline)", "offline", "it has: on_demand, compact"),
+        ("native(form=compact)", "anthropic:x", "it has: on_demand, threshold"),
+        ("native(form=on_demand)", "responses:x", "it has: compact, inline"),
+    ],
+)
+def test_forms_that_it_lacks_are_said_at_once(spec: str, model: str, words: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        chosen(spec, model)
+    assert words in str(refusal.value)
+    assert str(refusal.value).startswith(f"--strategy {spec}: ")
+    # Where nobody asked for it, it is left out.
+    assert chosen(spec, model, is_default=True) == []
+    # One model that has it is enough.
+    assert chosen("native", "openai:x", "offline") == ["native"]
+
+
+def test_what_is_left_out_is_said() -> None:
+    assert native_warnings(["prune"], ["openai:x"], is_default=False) == []
+    assert native_warnings(["native"], ["offline"], is_default=True) == []
+    (left_out,) = native_warnings(["prune"], ["openai:x"], is_default=True)
+    assert left_out.startswith("native is left out: the API of openai:x has no compaction")
+    (partly,) = native_warnings(["native"], ["openai:x", "offline"], is_default=True)
+    assert partly.startswith("native compacts nothing with some models: the API of openai:x")
