@@ -1,4 +1,4 @@
-"""Costs under the caches of other vendors, recomputed from what was observed: one row a strategy."""
+"""Costs under the caches of other vendors, from what was observed: one row a strategy."""
 
 from __future__ import annotations
 

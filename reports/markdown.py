@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from reports.answers import answer_words
 from bench.cache_prices import prices_by_name
+from reports.answers import answer_words
 from reports.cache_costs import SHOWN, shown_costs
 from reports.columns import COLUMN, columns_for, has_several, name_of
 from reports.frames import RunData, rows_of
-from reports.layers import layer_table
+from reports.layers import invention_lines, layer_table
 from reports.losses import worst
 from reports.numbers import ratio
 from reports.style import OUTCOME_NAMES
@@ -54,7 +54,7 @@ def to_markdown(data: RunData, *, brief: bool = False, has_pictures: bool = True
     lines += ["", "## The ten worst lost facts", "", *_losses(data)]
     if has_pictures:
         lines += ["", "![Tokens of every request](charts/sawtooth.png)"]
-    lines += ["", "## Layers, each by itself", "", *_layers(data)]
+    lines += ["", "## Layers, each by itself", "", *_layers(data), *_inventions(data)]
     lines += ["", "## Threats to validity that apply", ""]
     lines += [f"- {escaped(clean(sentence))}" for sentence in threats(data)]
     if data.about.command:
@@ -134,6 +134,11 @@ def _cache_costs(data: RunData) -> list[str]:
             for row in rows
         ),
     ]
+
+
+def _inventions(data: RunData) -> list[str]:
+    told = [f"- {escaped(excerpt(line, 300))}" for line in invention_lines(data)]
+    return ["", "Invented (all are in tables/inventions.csv):", "", *told] if told else []
 
 
 def _losses(data: RunData) -> list[str]:
