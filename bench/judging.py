@@ -36,6 +36,7 @@ from bench.scoring_debt import reread_debt_tokens
 from bench.scoring_keys import combined, replay_key, session_key
 from bench.scoring_others import other_figures
 from bench.scoring_recovered import Reading, read
+from bench.scoring_survival import HORIZONS_STEPS, survived
 from bench.session_index import SessionIndex
 from bench.validity import invalid_requests
 
@@ -274,6 +275,9 @@ class Judge:
             "bound": found.bound.value,
             "recovered": found.recovered.value if found.recovered is not None else None,
             "stale": found.stale.value,
+            "contradicted": found.contradicted.value,
+            **{f"survived_{steps}": survived(found.survival, steps) for steps in HORIZONS_STEPS},
+            "facts_untold": sum(not outcome.is_told for outcome in found.facts),
             "invented": found.invented.value,
         }
         # Stopped before it ever fired, and nothing was asked after the stop: no sign of skill.

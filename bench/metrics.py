@@ -120,6 +120,55 @@ METRICS: tuple[Metric, ...] = (
         "Updated facts of which only an earlier value was shown, and rules whose not was lost.",
     ),
     Metric(
+        "contradicted",
+        "Contradicted",
+        "share",
+        "lower",
+        "current",
+        "share",
+        "The part of stale that are rules whose not was lost, which is worse than missing.",
+    ),
+    Metric(
+        "survived_5",
+        "Survived, 5 steps",
+        "share",
+        "higher",
+        "present",
+        "share",
+        "Entities in use before a compaction and needed at most 5 steps after it, before a "
+        "tool brought them back, that it left visible.",
+    ),
+    Metric(
+        "survived_20",
+        "Survived, 20 steps",
+        "share",
+        "higher",
+        "present",
+        "share",
+        "Entities in use before a compaction and needed at most 20 steps after it, before a "
+        "tool brought them back, that it left visible.",
+    ),
+    Metric(
+        "survived_100",
+        "Survived, 100 steps",
+        "share",
+        "higher",
+        "present",
+        "share",
+        "Entities in use before a compaction and needed at most 100 steps after it, before a "
+        "tool brought them back, that it left visible.",
+    ),
+    Metric(
+        "facts_untold",
+        "Never told",
+        "facts",
+        "neither",
+        "mechanics",
+        "count",
+        "Facts that the full history doesn't hold before the request that asks for them; no "
+        "strategy could keep them.",
+    ),
+    Metric(
         "invented",
         "Invented",
         "share",

@@ -5,12 +5,13 @@ The shapes are those of `run --json`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from bench.money import money_of_run
-from bench.observations import Retries
+from bench.observations import CallObservation, Retries
 from bench.probing_options import DEFAULT_PROBES, ProbeOptions, probes_of
 from bench.store import Run, StoredCell
 from bench.verdict import Verdict, verdict
@@ -41,6 +42,11 @@ _UNSCORED: tuple[str, ...] = (
     "next_actions",
     "judgements",
     "stale",
+    "contradicted",
+    "survived_5",
+    "survived_20",
+    "survived_100",
+    "facts_untold",
     "invented",
     "tokens_saved",
     "tokens_sent",
@@ -122,12 +128,31 @@ def cell_row(
     return row
 
 
+def counted_calls(calls: Sequence[CallObservation]) -> dict[str, Any] | None:
+    """How often real models were asked, in how many tries, and what was refused by kind.
+
+    None where no real model was asked. Answers that were recorded count as when they were given.
+    """
+    if not calls:
+        return None
+    refused = Counter(kind for call in calls for kind in call.refusals)
+    return {
+        "asked": len(calls),
+        "tries": sum(call.attempts for call in calls),
+        "refused": dict(sorted(refused.items())),
+    }
+
+
 def results_of(run: Run) -> Results:
     """Everything that a finished (or interrupted) run has to say."""
     cluster_of = {session.id: session.cluster for session in run.sessions()}
     probes = probes_of(run.information())
     cells = tuple(
-        cell_row(stored, cluster_of.get(stored.cell.session), probes) for stored in run.cells()
+        {
+            **cell_row(stored, cluster_of.get(stored.cell.session), probes),
+            "calls": counted_calls(run.calls(stored.cell.identity)),
+        }
+        for stored in run.cells()
     )
     clusters = clusters_of(cells)
     found = verdict(cells, canaries=run.canaries(), clusters=clusters)

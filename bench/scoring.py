@@ -66,6 +66,7 @@ class Scores:
     retained: Share
     currencies: dict[Currency, int]
     stale: Share
+    contradicted: Share
     needed: Share
     needed_by_age: dict[str, Share]
     needed_by_severity: dict[str, Share]
@@ -132,6 +133,9 @@ def score(
         retained=_share(outcome.is_retained for outcome in outcomes),
         currencies={currency: currencies.count(currency) for currency in sorted(set(currencies))},
         stale=_share([*(currency in _WRONG for currency in currencies), *_unread(facts, outcomes)]),
+        contradicted=_share(
+            [*(one == "contradicted" for one in currencies), *_unread(facts, outcomes)]
+        ),
         needed=_share(was_there for _, was_there in headline),
         needed_by_age=_shares(
             pairs, lambda use: age_band(use.age_tokens), [band.name for band in AGE_BANDS]

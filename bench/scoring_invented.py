@@ -33,8 +33,8 @@ class Invention:
 def find_inventions(visibility: Visibility) -> tuple[tuple[Invention, ...], int]:
     """All inventions of a replay, and how many typed entities were written altogether.
 
-    A text counts once, when it is first shown, and an entity once a text. Names of tools and what
-    the tool definitions show are no inventions.
+    A text counts once, when it is first shown, and an entity once a text. Names of tools, what the
+    tool definitions show, and tags around a summary are no inventions.
     """
     index = visibility.index
     shown = [
@@ -67,8 +67,17 @@ def _first_shown(visibility: Visibility) -> Iterator[tuple[int, Written]]:
 def _distinct(text: str, tool_words: frozenset[str]) -> dict[Needle, Entity]:
     distinct: dict[Needle, Entity] = {}
     for entity in extract(text, stopped=tool_words):
+        if _is_tag(text, entity):
+            continue
         distinct.setdefault(Needle(entity.kind, entity.key), entity)
     return distinct
+
+
+def _is_tag(text: str, entity: Entity) -> bool:
+    """Whether an entity is the name of a tag: the frame of a summary claims nothing."""
+    stop = entity.start + len(entity.text)
+    before = text[max(0, entity.start - 2) : entity.start]
+    return before.endswith(("<", "</")) and text[stop : stop + 1] == ">"
 
 
 def _invention(entity: Entity, at_seq: int, item: Written) -> Invention:

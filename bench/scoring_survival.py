@@ -109,3 +109,15 @@ def survival(followed: Sequence[FollowedEntity]) -> tuple[Survival, ...]:
         )
         for key, answers in sorted(groups.items())
     )
+
+
+def survived(counts: Sequence[Survival], horizon_steps: int) -> float | None:
+    """Of all entities at risk within a horizon, the share that survived their compaction.
+
+    None where none was at risk, or some may have survived in opaque state.
+    """
+    own = [one for one in counts if one.horizon_steps == horizon_steps]
+    at_risk = sum(one.at_risk for one in own)
+    if not at_risk or any(one.unreadable for one in own):
+        return None
+    return sum(one.survived for one in own) / at_risk

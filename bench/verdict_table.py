@@ -39,6 +39,10 @@ MEANS: tuple[str, ...] = (
     "next_action_noise",
     "judged",
     "stale",
+    "contradicted",
+    "survived_5",
+    "survived_20",
+    "survived_100",
     "invented",
     "cost_ratio",
     "summariser_share",
@@ -57,6 +61,10 @@ OF_TEXT: tuple[str, ...] = (
     "present",
     "bound",
     "stale",
+    "contradicted",
+    "survived_5",
+    "survived_20",
+    "survived_100",
     "invented",
 )
 SUMS: tuple[str, ...] = (

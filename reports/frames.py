@@ -59,6 +59,11 @@ CELLS: dict[str, str] = {
     "next_actions": "float64",
     "judgements": "float64",
     "stale": "float64",
+    "contradicted": "float64",
+    "survived_5": "float64",
+    "survived_20": "float64",
+    "survived_100": "float64",
+    "facts_untold": "float64",
     "invented": "float64",
     "tokens_saved": "float64",  # share of the baseline
     "tokens_sent": "float64",
@@ -145,6 +150,17 @@ SURVIVAL: dict[str, str] = {
     "unreadable": "int64",
 }
 
+INVENTIONS: dict[str, str] = {
+    **CELL_KEY,
+    "kind": "object",
+    "text": "object",  # the typed entity that no event before it holds
+    "at_seq": "int64",  # the event whose request first showed the text that holds it
+    "first_seq": "int64",  # the events that the text was written instead of
+    "last_seq": "int64",
+    "start": "int64",  # its place in the text, in characters
+    "line": "object",
+}
+
 OUTCOMES: tuple[str, ...] = (
     "recovered",
     "present",
@@ -198,6 +214,7 @@ class RunData:
     compactions: pandas.DataFrame
     facts: pandas.DataFrame
     survival: pandas.DataFrame
+    inventions: pandas.DataFrame = field(default_factory=lambda: frame_of([], INVENTIONS))
 
 
 def frame_of(

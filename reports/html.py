@@ -23,7 +23,7 @@ from reports.charts import CHARTS, caption_of, first_session
 from reports.columns import Column, Row, answered, columns_for, has_several, name_of
 from reports.fact_frames import counted
 from reports.frames import RunData, rows_of
-from reports.layers import layer_table
+from reports.layers import invention_lines, layer_table
 from reports.losses import shown_losses, worst
 from reports.page_data import page_data
 from reports.summary import summarise
@@ -81,6 +81,7 @@ def to_html(data: RunData, drawings: dict[str, str]) -> str:
         worst=worst(data, _WORST_MAX),
         outcome_names=style.OUTCOME_NAMES,
         layers=layer_table(data),
+        inventions=invention_lines(data),
         threats=threats(data),
         data=json_block(page_data(data, shown_losses(data), first_session(data))),
         basis="planted and authored facts"

@@ -22,6 +22,10 @@ _METRICS: tuple[str, ...] = (
     "present",
     "bound",
     "stale",
+    "contradicted",
+    "survived_5",
+    "survived_20",
+    "survived_100",
     "invented",
     "recovered",
     "recovered_found",
@@ -101,3 +105,17 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def _count(square: dict[str, int], name: str) -> str:
     return numbers.count(square[name]) if square else numbers.MISSING
+
+
+INVENTIONS_SHOWN = 10
+
+
+def invention_lines(data: RunData) -> list[str]:
+    """What was invented, with its place, as sentences; each once for a strategy and session."""
+    rows = data.inventions.drop_duplicates(["session", "strategy", "kind", "text"])
+    return [
+        f"{row['strategy']} in {row['session']}: {row['kind']} {row['text']}, at character "
+        f"{row['start']} of the text for events {row['first_seq']} to {row['last_seq']}, first "
+        f"shown for event {row['at_seq']}: {row['line']}"
+        for row in rows_of(rows.head(INVENTIONS_SHOWN))
+    ]

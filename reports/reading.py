@@ -28,6 +28,7 @@ from reports.frames import (
     CELLS,
     COMPACTIONS,
     FACTS,
+    INVENTIONS,
     REQUESTS,
     SURVIVAL,
     About,
@@ -49,24 +50,25 @@ def read_run(folder: Path, *, share: bool = False, results: Results | None = Non
     """
     with Run.open(folder) as run:
         results = results or results_of(run)
-        facts, survival = _outcomes(run)
+        facts, *others = _outcomes(run)
         data = RunData(
             about_run(run, results, folder),
             cell_frame(results.cells),
             frame_of([], REQUESTS),
             frame_of([], COMPACTIONS),
             facts,
-            survival,
+            *others,
         )
         frames = _replays(run, facts, {} if share else _rows_to_show(data))
-        data = RunData(data.about, data.cells, *frames, survival)
+        data = RunData(data.about, data.cells, *frames, *others)
         return shared(data) if share else data
 
 
-def _outcomes(run: Run) -> tuple[pandas.DataFrame, pandas.DataFrame]:
-    """The frames of facts and survival, from the stored scores alone."""
+def _outcomes(run: Run) -> tuple[pandas.DataFrame, pandas.DataFrame, pandas.DataFrame]:
+    """The frames of facts, survival and inventions, from the stored scores alone."""
     facts: list[dict[str, Any]] = []
     survival: list[dict[str, Any]] = []
+    inventions: list[dict[str, Any]] = []
     known: tuple[str, _SessionFacts] | None = None
     for stored in run.cells():
         key = _key(stored)
@@ -75,7 +77,9 @@ def _outcomes(run: Run) -> tuple[pandas.DataFrame, pandas.DataFrame]:
         detail = (stored.scores or {}).get("detail", {})
         facts += known[1].rows(key, detail, stored)
         survival += ({**key, **one} for one in detail.get("survival", ()))
-    return frame_of(facts, FACTS), frame_of(survival, SURVIVAL)
+        inventions += ({**key, **one} for one in detail.get("inventions", ()))
+    frames = frame_of(facts, FACTS), frame_of(survival, SURVIVAL)
+    return *frames, frame_of(inventions, INVENTIONS)
 
 
 def _rows_to_show(data: RunData) -> dict[tuple[Any, ...], list[int]]:

@@ -24,6 +24,7 @@ def shared(data: RunData) -> RunData:
     frames["facts"] = frames["facts"].assign(
         text=_LEFT_OUT, source_line="", summary_line="", question="", answer=""
     )
+    frames["inventions"] = frames["inventions"].assign(text=_LEFT_OUT, line="")
     frames["cells"] = frames["cells"].assign(
         reason=[_LEFT_OUT if reason else "" for reason in frames["cells"]["reason"]]
     )

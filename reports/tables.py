@@ -28,6 +28,7 @@ def tables(data: RunData) -> dict[str, pandas.DataFrame]:
         "compactions": data.compactions,
         "facts": data.facts,
         "survival": data.survival,
+        "inventions": data.inventions,
         "cache_costs": cache_costs(data),
     }
     return {name: harmless(frame) for name, frame in frames.items()}

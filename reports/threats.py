@@ -37,6 +37,7 @@ def threats(data: RunData) -> tuple[str, ...]:
             _readers,
             _replay,
             _facts,
+            _untold,
             _unequal,
             _failures,
             _tokens,
@@ -144,6 +145,17 @@ def _facts(data: RunData) -> Iterator[str]:
         yield (
             "Layer present: a value that stands in the request counts as kept. This is an upper "
             "bound; readers recall less than what is there."
+        )
+
+
+def _untold(data: RunData) -> Iterator[str]:
+    full = data.cells[data.cells["strategy"] == CONTROLS[0]]
+    by_session = full.groupby("session", sort=False)["facts_untold"].max()
+    if missing := int(by_session.sum()):
+        named = ", ".join(label(name, 30) for name in by_session[by_session > 0].index[:3])
+        yield (
+            f"Facts never told: {missing} facts aren't in the full history before the request that "
+            f"asks for them ({named}), so no strategy could keep them; they count as lost for all."
         )
 
 
