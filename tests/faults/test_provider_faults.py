@@ -336,6 +336,11 @@ def test_runs_end_and_a_resumed_one_gives_the_same_table(
             continue
         assert list(call.refusals) == ([label] if label else []), call
         assert (call.outcome == "ok") == (fault not in FINAL)
+    for row in whole.document["cells"]:
+        made = whole.calls[row["strategy"]]
+        assert (row["calls"] or {}).get("asked", 0) == len(made)
+        kinds = Counter(kind for call in made for kind in call.refusals)
+        assert (row["calls"] or {}).get("refused", {}) == kinds
     for spec, seen in whole.replays.items():
         sent = [call.attempts for call in whole.calls[spec]]
         assert seen.retries.transport == sum(tries - 1 for tries in sent)
@@ -358,7 +363,7 @@ def facts_of(document: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps(document)
     read: dict[str, Any] = json.loads(text)
     for row in (*read["cells"], *read["table"]):
-        for name in [name for name in row if "retries" in name]:
+        for name in [name for name in row if "retries" in name or name == "calls"]:
             del row[name]
     return {"cells": read["cells"], "table": read["table"]}
 
