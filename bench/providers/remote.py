@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from bench.errors import RunHalted, UsageError
 from bench.events import Message, ToolDefinition
@@ -21,6 +22,7 @@ from bench.provider import ProviderError
 from bench.providers.anthropic_wire import anthropic_body
 from bench.providers.asking import request_of
 from bench.providers.cassettes import Recording, call_key, cassettes_of
+from bench.providers.chat_dialects import adapted
 from bench.providers.chat_wire import OUTPUT_LIMIT_NAMES, chat_body
 from bench.providers.judging_answers import recorded_refusal
 from bench.providers.native_wire import (
@@ -57,22 +59,13 @@ _OWN_HOSTS = ("https://api.openai.com/",)
 class RemoteModel:
     """A model that `openai:NAME`, `responses:NAME` or `anthropic:NAME` names.
 
-    `purpose` is what its calls are recorded as and may be changed between them. With `is_cached`
-    requests to Anthropic carry cache breakpoints.
+    `purpose` is what its calls are recorded as and may be changed between them.
     """
 
-    def __init__(
-        self,
-        spec: str,
-        settings: ModelSettings,
-        *,
-        purpose: str = "summary",
-        is_cached: bool = False,
-    ) -> None:
+    def __init__(self, spec: str, settings: ModelSettings, *, purpose: str = "summary") -> None:
         self._vendor, self._model = parse_remote(spec)
         self._settings = settings
         self._base_url = base_url_of(self._vendor, settings)
-        self._is_cached = is_cached
         self._cassettes = cassettes_of(settings)
         self._draws: dict[str, int] = defaultdict(int)
         self._watch = TruncationWatch(dict(settings.windows).get(self.name))
@@ -149,13 +142,14 @@ class RemoteModel:
         """The detailed result of a request in the model's own `format`.
 
         `estimate_tokens` is a count of its input with o200k_base, `purpose` replaces the model's
-        own. Agent requests are one conversation that grows. Raises ProviderError and RunHalted.
+        own. Agent requests are one conversation that grows: the next one reads from the provider's
+        cache what they share. Raises ProviderError and RunHalted.
         """
         least = self._vendor.output_tokens_min
         wanted = Wanted(
             url=f"{self._base_url}{self._vendor.path}",
             headers=self._headers(request.betas),
-            build=partial(self._body, request, calls_wanted),
+            build=partial(self._body, request, calls_wanted, purpose == AGENT),
             read=self._vendor.read,
             estimate_tokens=estimate_tokens,
             output_tokens_max=max(least, output_tokens_max),
@@ -192,7 +186,7 @@ class RemoteModel:
         wanted = Wanted(
             url=f"{self._base_url}{self._vendor.path}",
             headers=self._key_header(),
-            build=partial(self._body, request, False),
+            build=partial(self._body, request, False, False),
             read=self._vendor.read,
             estimate_tokens=20,
             output_tokens_max=self._vendor.output_tokens_min,
@@ -204,7 +198,7 @@ class RemoteModel:
             return error
         return None
 
-    def _body(self, request: Request, calls_wanted: bool, limit: int) -> Payload:
+    def _body(self, request: Request, calls_wanted: bool, is_cached: bool, limit: int) -> Payload:
         if self._vendor.name == "responses":
             return responses_body(
                 request, model=self._model, output_tokens_max=limit, calls_wanted=calls_wanted
@@ -215,15 +209,16 @@ class RemoteModel:
                 model=self._model,
                 output_tokens_max=limit,
                 calls_wanted=calls_wanted,
-                is_cached=self._is_cached,
+                is_cached=is_cached,
             )
-        return chat_body(
+        body = chat_body(
             request,
             model=self._model,
             output_tokens_max=limit,
             calls_wanted=calls_wanted,
             limit_name=self._limit_name,
         )
+        return adapted(body, urlsplit(self._base_url).netloc)
 
     def _rename(self) -> bool:
         """Takes the other name of the output limit, once."""

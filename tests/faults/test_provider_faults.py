@@ -30,6 +30,7 @@ from tests.fault_server import (
     Script,
     always,
     each_first,
+    limit_of,
     never,
     only,
     seeded,
@@ -138,7 +139,9 @@ def asked(model: RemoteModel) -> str:
 @pytest.mark.parametrize("fault", ["server", "timeout", "rate_limit"])
 def test_tries_are_bounded(fault: str, tmp_path: Path) -> None:
     with FaultServer(always(fault)) as server:
-        settings = replace(settings_for(server, tmp_path, fault), tries_max=3, timeout_seconds=0.2)
+        settings = replace(settings_for(server, tmp_path), tries_max=3)
+        if fault == "timeout":
+            settings = replace(settings, timeout_seconds=0.2)
         model = make_model("openai:tiny", settings)
         assert isinstance(model, RemoteModel)
         # A rate limit ends with time, so the run may go on later.
@@ -226,6 +229,25 @@ def test_only_an_overflow_makes_a_live_arbiter_compact(fault: str, tmp_path: Pat
     if fault in {*MENDED, *ANSWERS} - {"output_limit"}:
         assert seen.stopped is None
         assert [request.is_served for request in seen.requests] == [True] * seen.requests_total
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_protocol_can_be_the_arbiter(spec: str, tmp_path: Path) -> None:
+    session = working_session("live", steps=6)
+    with FaultServer(window=3_000) as server:
+        model = make_model(spec, settings_for(server, tmp_path))
+        assert isinstance(model, RemoteModel)
+        provider = LiveProvider(model, 60_000, tools=session.tools)
+        seen = replay(session, make_strategy("head_tail(preserve_last=2)").strategy, provider)
+    refused = [call for call in model.calls if call.outcome == "input_overflow"]
+    assert refused and {call.purpose for call in refused} == {"agent"}
+    assert seen.retries.overflow >= 1
+    for request in (one for one in seen.requests if one.is_served):
+        assert 0 < request.tokens <= 3_000
+    # A conversation that grows is read from the cache, a question that is asked once isn't.
+    has_mark = ["cache_control" in json.dumps(one.body) for one in server.posts]
+    is_agent = [limit_of(one.body) <= 16 for one in server.posts]
+    assert has_mark == [spec.startswith("anthropic") and agent for agent in is_agent]
 
 
 class Made:

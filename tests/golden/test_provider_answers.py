@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from bench.events import Message, ToolCall, ToolDefinition
 from bench.providers.anthropic_wire import anthropic_body, read_anthropic
 from bench.providers.asking import rendered_messages, request_of
+from bench.providers.chat_dialects import adapted
 from bench.providers.chat_wire import chat_body, read_chat
 from bench.providers.reading import UnreadableAnswerError, holds_error
 from bench.providers.responses_wire import read_responses, responses_body
@@ -276,6 +278,16 @@ def test_cache_breakpoints_change_nothing_else() -> None:
     del cached["messages"][-1]["content"][-1]["cache_control"]
     assert cached["messages"] == plain["messages"]
     assert cached["system"][0]["text"] == plain["system"]
+
+
+def test_some_hosts_want_it_otherwise() -> None:
+    body = chat_body(request_of(TALK, [TOOL], "openai"), model="m", output_tokens_max=5)
+    assert adapted(body, "api.openai.com") == body
+    assert adapted(body, "openrouter.ai")["transforms"] == []
+    told = adapted(body, "api.mistral.ai")["messages"]
+    ids = {told[2]["tool_calls"][0]["id"], told[3]["tool_call_id"]}
+    assert len(ids) == 1 and re.fullmatch("[a-zA-Z0-9]{9}", ids.pop())
+    assert body["messages"][3]["tool_call_id"] == "c1"
 
 
 texts = st.sampled_from(["", " ", "words", "more words"])
