@@ -233,17 +233,17 @@ def test_only_an_overflow_makes_a_live_arbiter_compact(fault: str, tmp_path: Pat
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_every_protocol_can_be_the_arbiter(spec: str, tmp_path: Path) -> None:
-    session = working_session("live", steps=6)
-    with FaultServer(window=3_000) as server:
+    session = working_session("live", steps=9)
+    with FaultServer(window=6_000) as server:
         model = make_model(spec, settings_for(server, tmp_path))
         assert isinstance(model, RemoteModel)
         provider = LiveProvider(model, 60_000, tools=session.tools)
         seen = replay(session, make_strategy("head_tail(preserve_last=2)").strategy, provider)
     refused = [call for call in model.calls if call.outcome == "input_overflow"]
-    assert refused and {call.purpose for call in refused} == {"agent"}
+    assert refused and refused[0].purpose == "agent"
     assert seen.retries.overflow >= 1
     for request in (one for one in seen.requests if one.is_served):
-        assert 0 < request.tokens <= 3_000
+        assert 0 < request.tokens <= 6_000
     # A conversation that grows is read from the cache, a question that is asked once isn't.
     has_mark = ["cache_control" in json.dumps(one.body) for one in server.posts]
     is_agent = [limit_of(one.body) <= 16 for one in server.posts]
