@@ -72,7 +72,7 @@ class CellRecord:
 
     `marks` has one character for each unit of its session: kept (1), lost (0), unreadable (?), not
     in the full history either (-); it is empty for a cell that wasn't scored. `written` is a hash
-    of all summaries, empty without any. `layer` is what its retention stands on.
+    of all summaries, empty without any.
     """
 
     identity: str

@@ -109,9 +109,6 @@ def _decide(
             f"both prompts made {models} write the same summaries, word for word: this model is "
             "insensitive to the edit, so nothing can be told about it; try another --model"
         )
-    blended = _two_layers(sides) if wanted.name == "retention" else ""
-    if blended:
-        return refused(blended)
     return decide(
         paired,
         wanted,
@@ -137,21 +134,6 @@ def _unfinished(sides: Sides) -> str:
                 "with run --resume"
             )
     return ""
-
-
-def _two_layers(sides: Sides) -> str:
-    """Why two retentions can't be compared; empty where both stand on one layer."""
-    ours, theirs = (
-        {cell.layer for cell in side.cells if cell.values.get("retention") is not None}
-        for side in (sides.baseline, sides.candidate)
-    )
-    if len(ours | theirs) < 2:
-        return ""
-    return (
-        f"retention stands on the layer {', '.join(sorted(ours))} for the baseline and on "
-        f"{', '.join(sorted(theirs))} for the candidate, and layers are never blended: give "
-        "--metric retention_recovered"
-    )
 
 
 def _wrote_the_same(sides: Sides) -> bool:

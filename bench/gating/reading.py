@@ -189,7 +189,6 @@ def _cell_record(
         marks=marks if len(marks) == len(units) else "",
         written=sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:16] if texts else "",
         summaries=figures_of(texts, headings),
-        layer=str(row.get("retention_layer") or "present"),
     )
 
 

@@ -133,10 +133,3 @@ def test_a_prompt_that_asks_for_less_is_told() -> None:
     assert "the candidate's prompt no longer asks for ## Facts" in document["warnings"]
     same = compare([sides(one, replace(two, headings={new: one.headings[old]}))], Question())
     assert not any("asks for" in warning for warning in same["warnings"])
-
-
-def test_two_layers_are_never_blended() -> None:
-    one, two = marked(*["111"] * 8), marked(*["111"] * 8, layer="recovered")
-    document = compare([sides(one, two)], Question())
-    assert document["verdict"] == "refused"
-    assert "give --metric retention_recovered" in document["reason"]
