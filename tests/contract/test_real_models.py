@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import signal
 import subprocess
 import sys
@@ -269,8 +270,15 @@ def echo(seen: Seen) -> str:
 
 @pytest.mark.parametrize("vendor", ["openai", "responses", "anthropic"])
 def test_a_planted_key_is_in_nothing_that_is_written(
-    vendor: str, command: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    vendor: str,
+    command: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    # Of libraries that would tell everything.
+    for library in ("httpx", "httpcore"):
+        caplog.set_level(logging.DEBUG, logger=library)
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, KEY)
     with FaultServer(answers=echo) as server:
@@ -289,7 +297,8 @@ def test_a_planted_key_is_in_nothing_that_is_written(
     assert any(path.name == "report.html" for path in written) == (vendor == "openai")
     assert all(KEY.encode() not in path.read_bytes() for path in written)
     assert any(MASK.encode() in path.read_bytes() for path in written)
-    assert KEY not in "".join([ran.out, ran.err, halted.out, halted.err])
+    assert KEY not in "".join([ran.out, ran.err, halted.out, halted.err, caplog.text])
+    assert "httpcore" in caplog.text
     with Run.open(Path("run")) as run:
         # Stored compressed, so that looking through the files isn't enough.
         shown = ""
