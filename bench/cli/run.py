@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import threading
 import time
 import tomllib
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from bench.cli.main import EXIT_FINE, EXIT_INTERRUPTED, EXIT_NO_VERDICT
@@ -144,6 +146,9 @@ def _execute(
         tasks = funded(store, tasks, money, progress, cluster=arguments.cluster)
         progress.begin("", cells, cells - sum(len(task.cells) for task in tasks))
         workers = arguments.workers or 1
+        if workers > 1 or arguments.cluster is not None:
+            # The verdict will need it; until then this process mostly waits for others.
+            threading.Thread(target=import_module, args=("scipy.stats",), daemon=True).start()
         execute(store, tasks, workers, progress.done, cluster=arguments.cluster)
     finally:
         progress.end()
