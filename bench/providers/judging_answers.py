@@ -89,7 +89,7 @@ def _hidden(
     watch: TruncationWatch,
 ) -> Refused | None:
     """A refusal that only finish reason or usage tells."""
-    estimate = wanted.estimate_tokens
+    estimate = max(0, wanted.estimate_tokens - wanted.unsure_tokens)
     if isinstance(answer, NativeReply):
         reason = watch.reason_of_count(answer.usage.input_tokens, estimate)
     else:

@@ -57,8 +57,13 @@ class LiveProvider(SimulatedProvider):
         estimate = super().measure(projection)
         request = request_of(self._agent, projection, self._tools)
         try:
+            # As the agent itself would ask: tools that may not be called might not be counted.
             result = self._agent.answer(
-                request, output_tokens_max=1, estimate_tokens=estimate, purpose=AGENT
+                request,
+                output_tokens_max=1,
+                estimate_tokens=estimate,
+                calls_wanted=True,
+                purpose=AGENT,
             )
         except ProviderError as error:
             if error.sent_tokens is not None:

@@ -146,6 +146,8 @@ class RemoteModel:
         cache what they share. Raises ProviderError and RunHalted.
         """
         least = self._vendor.output_tokens_min
+        # Some servers don't show the model what it may not call.
+        unsure = 0 if calls_wanted else estimate_of_request(Request(None, [], [], request.tools))
         wanted = Wanted(
             url=f"{self._base_url}{self._vendor.path}",
             headers=self._headers(request.betas),
@@ -154,6 +156,7 @@ class RemoteModel:
             estimate_tokens=estimate_tokens,
             output_tokens_max=max(least, output_tokens_max),
             output_tokens_min=least,
+            unsure_tokens=unsure,
             is_conversation=purpose == AGENT,
             rename=self._rename if self._vendor.name == "openai" else None,
         )

@@ -40,7 +40,8 @@ _SHRUNK = frozenset({"output_reservation", "output_limit"})
 class Wanted(Generic[Answer]):
     """One call. `build` makes its body from an output limit, `read` its answer from the JSON.
 
-    `estimate_tokens` is our own count of the input. `rename` makes `build` use another name of the
+    `estimate_tokens` is our own count of the input, `unsure_tokens` the part of it that the server
+    may leave out (tools that aren't to be called). `rename` makes `build` use another name of the
     output limit and tells whether there was one left; None where it has but one.
     """
 
@@ -51,6 +52,7 @@ class Wanted(Generic[Answer]):
     estimate_tokens: int
     output_tokens_max: int
     output_tokens_min: int = 1
+    unsure_tokens: int = 0
     is_conversation: bool = False
     rename: Callable[[], bool] | None = None
 

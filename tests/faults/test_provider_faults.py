@@ -6,13 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench.errors import RunHalted
-from bench.events import Message
+from bench.events import Message, ToolDefinition
 from bench.models import ModelSettings, make_model
 from bench.observations import CallObservation, Replay
 from bench.provider import ProviderError
@@ -192,6 +193,28 @@ def test_equal_questions_of_one_replay_are_draws_of_their_own(tmp_path: Path) ->
 def drawn(settings: ModelSettings, seeds: tuple[int, ...]) -> list[str]:
     model = make_model("openai:tiny", settings)
     return [model.complete(ASKED, output_tokens_max=9, seed=seed).text for seed in seeds]
+
+
+@pytest.mark.parametrize("calls_wanted", [True, False])
+def test_tools_that_may_not_be_called_may_be_left_out(calls_wanted: bool, tmp_path: Path) -> None:
+    """The server counts messages alone: a part was dropped, unless that part may be dropped."""
+    tools = [ToolDefinition(f"tool_{n}", "Reads one file of many. " * 40) for n in range(20)]
+    with FaultServer() as server:
+        model = make_model("openai:tiny", settings_for(server, tmp_path))
+        assert isinstance(model, RemoteModel)
+        asking = partial(
+            model.respond,
+            ASKED,
+            tools=tools,
+            output_tokens_max=90,
+            seed=0,
+            calls_wanted=calls_wanted,
+        )
+        if not calls_wanted:
+            assert asking().text
+            return
+        with pytest.raises(ProviderError, match="silently cut"):
+            asking()
 
 
 def test_the_other_name_of_the_limit_is_tried(tmp_path: Path) -> None:
