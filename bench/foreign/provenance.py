@@ -57,44 +57,51 @@ def _is_stub(shown: Shown, match: _Match) -> bool:
 
 def _match_identical(shown: Shown, matches: list[_Match]) -> None:
     """As many identical messages in order as there are; of equal ones the newest."""
-    known = [message_key(one.message) for one in shown.messages]
-    keys = [message_key(match.message) for match in matches]
-    pairs: list[tuple[int, int]] = []
-    first = 0
-    while first < min(shown.leading_system, len(keys)) and keys[first] == known[first]:
-        pairs.append((first, first))
+    known = [one.message for one in shown.messages]
+    told = [match.message for match in matches]
+    first = last = 0
+    limit = min(len(told), len(known))
+    while first < min(shown.leading_system, limit) and _is_same(told[first], known[first]):
         first += 1
-    last = 0
-    while last < min(len(keys), len(known)) - first and keys[-1 - last] == known[-1 - last]:
+    while last < limit - first and _is_same(told[-1 - last], known[-1 - last]):
         last += 1
-        pairs.append((len(keys) - last, len(known) - last))
-    pairs += _longest_common(keys, known, first, last)
-    for told, place in pairs:
-        matches[told].shown, matches[told].is_written = place, False
-    taken = {place for _, place in pairs}
-    by_key = {key: place for place, key in enumerate(known) if place not in taken}
-    for match, key in zip(matches, keys, strict=True):
+    pairs = [(at, at) for at in range(first)]
+    pairs += [(len(told) - at, len(known) - at) for at in range(1, last + 1)]
+    # Most answers are mostly unchanged: keys are made only of what stands between the ends.
+    told_keys = [message_key(one) for one in told[first : len(told) - last]]
+    known_keys = [message_key(one) for one in known[first : len(known) - last]]
+    common = _longest_common(told_keys, known_keys)
+    pairs += [(at + first, place + first) for at, place in common]
+    for at, place in pairs:
+        matches[at].shown, matches[at].is_written = place, False
+    taken = {place for _, place in common}
+    moved = {key: place for place, key in enumerate(known_keys) if place not in taken}
+    for match, key in zip(matches[first:], told_keys, strict=False):
         # Ids are unique, so a call or a result at another place is that very one, moved.
         has_id = bool(match.message.calls or match.message.call_id)
-        if match.shown is None and has_id and key in by_key:
-            match.shown, match.is_written = by_key.pop(key), False
+        if match.shown is None and has_id and key in moved:
+            match.shown, match.is_written = moved.pop(key) + first, False
 
 
-def _longest_common(
-    keys: Sequence[Key], known: Sequence[Key], first: int, last: int
-) -> list[tuple[int, int]]:
-    """The longest common subsequence between the ends (Hunt and Szymanski 1977), from behind."""
+def _is_same(one: Message, other: Message) -> bool:
+    if one == other:
+        return True
+    return bool(one.calls and other.calls) and message_key(one) == message_key(other)
+
+
+def _longest_common(told: Sequence[Key], known: Sequence[Key]) -> list[tuple[int, int]]:
+    """The longest common subsequence (Hunt and Szymanski 1977), found from behind."""
     places: dict[Key, list[int]] = {}
-    for place in range(first, len(known) - last):
-        places.setdefault(known[place], []).append(place)
+    for place, key in enumerate(known):
+        places.setdefault(key, []).append(place)
     # Read backwards, the chain ends are as new as they can be: equal messages match the newest.
     ends: list[int] = []
     links: list[tuple[int, int, int]] = []
     at_end: list[int] = []
-    for told in range(len(keys) - last - 1, first - 1, -1):
-        for place in places.get(keys[told], ())[-_EQUALS_COMPARED:]:
+    for at in range(len(told) - 1, -1, -1):
+        for place in places.get(told[at], ())[-_EQUALS_COMPARED:]:
             length = bisect_left(ends, -place)
-            links.append((told, place, at_end[length - 1] if length else -1))
+            links.append((at, place, at_end[length - 1] if length else -1))
             if length == len(ends):
                 ends.append(-place)
                 at_end.append(len(links) - 1)
@@ -104,24 +111,24 @@ def _longest_common(
     found: list[tuple[int, int]] = []
     link = at_end[-1] if at_end else -1
     while link >= 0:
-        told, place, link = links[link]
-        found.append((told, place))
+        at, place, link = links[link]
+        found.append((at, place))
     return found
 
 
 def _match_shorter(shown: Shown, matches: list[_Match]) -> None:
     """Results and assistant messages with calls whose text alone is shorter than it was."""
     taken = {match.shown for match in matches}
+    if all(match.shown is not None for match in matches):
+        return
     places = {
         key: place
         for place, one in enumerate(shown.messages)
         if place not in taken and (key := _identity(one.message)) is not None
     }
     for match in matches:
-        key = _identity(match.message)
-        if match.shown is not None or key is None:
-            continue
-        if key not in places:
+        key = _identity(match.message) if match.shown is None else None
+        if key is None or key not in places:
             continue
         place = places.pop(key)
         match.shown = place
@@ -238,7 +245,7 @@ class _Items:
         message, origin = placed.match.message, placed.origin
         own = None if origin is None else origin.item
         if placed.position is not None and own is not None and origin is not None:
-            if message_key(message) == message_key(origin.message):
+            if _is_same(message, origin.message):
                 return own
             if isinstance(own, (Kept, Shortened)):
                 attachments = message.attachments
