@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from bench.scoring_visibility import Visibility
 from bench.session_index import Needle
 
 _LINE_LENGTH_MAX = 200
+_TAG_LENGTH_MAX = 200
+_TAG = re.compile(r"</?[A-Za-z][\w.-]*(?:\s+[\w.-]+=\"[^\"<>]*\")*\s*/?>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +77,10 @@ def _distinct(text: str, tool_words: frozenset[str]) -> dict[Needle, Entity]:
 
 
 def _is_tag(text: str, entity: Entity) -> bool:
-    """Whether an entity is the name of a tag: the frame of a summary claims nothing."""
-    stop = entity.start + len(entity.text)
-    before = text[max(0, entity.start - 2) : entity.start]
-    return before.endswith(("<", "</")) and text[stop : stop + 1] == ">"
+    """Whether an entity stands in a tag or its attributes: the frame of a text claims nothing."""
+    opening = text.rfind("<", max(0, entity.start - _TAG_LENGTH_MAX), entity.start)
+    closing = text.find(">", entity.start, entity.start + _TAG_LENGTH_MAX)
+    return opening >= 0 and closing >= 0 and bool(_TAG.fullmatch(text, opening, closing + 1))
 
 
 def _invention(entity: Entity, at_seq: int, item: Written) -> Invention:

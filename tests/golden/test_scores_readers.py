@@ -59,6 +59,11 @@ INVENTED = [
     ("每页４0行，见 src/a.py", "每页 40 行，见 src/a.py", []),
     ("waits 30 seconds", "waits 30s", []),
     ("waits 30 seconds", "<run_summary> waits for run_limit </run_summary>", ["run_limit"]),
+    (
+        "waits",
+        '<segment from_seq="2">waits for a_limit < b_limit</segment>',
+        ["a_limit", "b_limit"],
+    ),
     ("waits 30 seconds", "waits 30 minutes", ["30 minutes"]),
 ]
 
