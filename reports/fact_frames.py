@@ -60,7 +60,7 @@ GENERATION: dict[str, str] = {
 def by_age(data: RunData) -> pandas.DataFrame:
     """Chart 7: what was there when it was needed, by tokens since its last mention."""
     palette = strategy_places(data)
-    facts = _readable(data, _of_strategies(data.facts))
+    facts = readable(data, _of_strategies(data.facts))
     facts = facts[facts["age_tokens"].notna()]
     rows = []
     for strategy in in_order(facts["strategy"]):
@@ -106,7 +106,7 @@ def outcomes(data: RunData) -> pandas.DataFrame:
 
 def kinds_by_strategy(data: RunData) -> pandas.DataFrame:
     """Chart 4, left: share kept for each kind of fact and strategy."""
-    facts = _readable(data, counted(data))
+    facts = readable(data, counted(data))
     order = in_order(facts["strategy"])
     return _heat(data, facts, facts["strategy"], order)
 
@@ -116,7 +116,7 @@ POSITIONS: tuple[str, ...] = ("first fifth", "second", "third", "fourth", "last 
 
 def kinds_by_position(data: RunData) -> pandas.DataFrame:
     """Chart 4, right: share kept for each kind and fifth of the session, strategies together."""
-    facts = _readable(data, _of_strategies(counted(data)))
+    facts = readable(data, _of_strategies(counted(data)))
     facts = facts[facts["position"].notna()]
     fifth = [POSITIONS[min(4, max(0, int(place * 5)))] for place in facts["position"]]
     return _heat(data, facts, fifth, list(POSITIONS))
@@ -152,7 +152,7 @@ def by_generation(data: RunData) -> pandas.DataFrame:
     `kind` is "all" in the rows of all kinds together.
     """
     palette = strategy_places(data)
-    followed = _readable(data, _of_strategies(data.survival))
+    followed = readable(data, _of_strategies(data.survival))
     followed = followed[followed["horizon_steps"] == HORIZON_STEPS]
     rows = []
     for strategy in in_order(followed["strategy"]):
@@ -198,7 +198,7 @@ def opaque_names(data: RunData) -> list[str]:
     return in_order(data.cells[data.cells["is_opaque"]]["strategy"])
 
 
-def _readable(data: RunData, facts: pandas.DataFrame) -> pandas.DataFrame:
+def readable(data: RunData, facts: pandas.DataFrame) -> pandas.DataFrame:
     """Without strategies that left opaque state: what can be read of them is no sample of it."""
     return facts[~facts["strategy"].isin(opaque_names(data))]
 

@@ -13,7 +13,7 @@ from bench.metrics import metric
 from bench.scoring_recovered import QUADRANTS
 from reports import numbers
 from reports.columns import has_several, name_of
-from reports.fact_frames import counted
+from reports.fact_frames import counted, readable
 from reports.frames import RunData, rows_of
 from reports.summary import summarise
 
@@ -89,8 +89,11 @@ def layer_table(data: RunData) -> LayerTable:
 
 
 def _quadrants(data: RunData) -> dict[tuple[Any, ...], dict[str, int]]:
-    """How many facts fell where, by strategy, window and model; empty without readers."""
-    facts = counted(data)
+    """How many facts fell where, by strategy, window and model; empty without readers.
+
+    Of opaque state half of it is unknown: what was answered, but not whether it was there.
+    """
+    facts = readable(data, counted(data))
     facts = facts[facts["quadrant"] != ""]
     counts: dict[tuple[Any, ...], dict[str, int]] = {}
     for row in rows_of(facts[["strategy", "window_asked", "model", "quadrant"]]):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bench.plan import CONTROLS
 from bench.probing_options import is_stand_in
-from reports.fact_frames import counted
+from reports.fact_frames import counted, opaque_names
 from reports.frames import CELL_KEYS, RunData
 from reports.numbers import share, tokens
 from reports.style import in_order, label
@@ -35,6 +35,7 @@ def threats(data: RunData) -> tuple[str, ...]:
             _denominators,
             _models,
             _readers,
+            _opaque,
             _replay,
             _facts,
             _untold,
@@ -124,6 +125,22 @@ def _readers(data: RunData) -> Iterator[str]:
             f"Next action: {int(compared['next_actions'].sum()):,} requests were compared; the "
             f"full history agrees with itself in {share(compared['next_action_noise'].mean())}."
         )
+
+
+def _opaque(data: RunData) -> Iterator[str]:
+    names = opaque_names(data)
+    if not names:
+        return
+    cells = data.cells[data.cells["is_opaque"]]
+    imitated = sum(is_stand_in(str(model)) for model in cells["model"])
+    said = f"Opaque state: of {', '.join(label(name, 34) for name in names)} only answers are known"
+    if imitated:
+        said += (
+            f"; in {imitated} of {len(cells)} cells the state is a sealed summary by the stand-in "
+            "model, which shows when native compaction fires and what it costs, not what a "
+            "vendor's keeps"
+        )
+    yield f"{said}."
 
 
 def _replay(data: RunData) -> Iterator[str]:
