@@ -30,6 +30,8 @@ Answer = TypeVar("Answer", DetailedResult, NativeReply)
 
 SILENT = "silent_overflow"
 _LIMIT_NAMES = re.compile(r"max_(?:completion_)?tokens")
+_MINIMUM = re.compile(r"minimum value|at least|>=|greater than or equal", re.IGNORECASE)
+_MINIMUM_MAX = 1_024
 _NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?![\w.]*\d)")
 _TEXT_CHARACTERS_MAX = 300
 # What servers with short windows need around a request that fills them.
@@ -163,8 +165,11 @@ def recorded_refusal(
     return judge_refusal(reply, estimate_tokens, watch)
 
 
-def smaller_limit(refused: Refused, limit: int, limit_min: int) -> int | None:
-    """An output limit that this refusal would let pass; None where it says that there is none."""
+def other_limit(refused: Refused, limit: int, limit_min: int) -> int | None:
+    """An output limit that this refusal would let pass; None where it says that there is none.
+
+    A smaller one, unless the refusal names a minimum.
+    """
     error = refused.error
     if error.kind == "output_reservation":
         if error.sent_tokens is not None and error.limit_tokens is not None:
@@ -172,7 +177,9 @@ def smaller_limit(refused: Refused, limit: int, limit_min: int) -> int | None:
         else:
             shrunk = limit // 2
     else:
-        told = (int(number) for number in _NUMBER.findall(error.text))
+        told = [int(number) for number in _NUMBER.findall(error.text)]
+        if _MINIMUM.search(error.text):
+            return min((number for number in told if limit < number <= _MINIMUM_MAX), default=None)
         shrunk = max((number for number in told if number < limit), default=0)
     return shrunk if shrunk >= max(1, limit_min) else None
 

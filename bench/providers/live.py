@@ -20,6 +20,9 @@ from bench.providers.vendor_native import request_of
 from bench.strategy import Reply, Usage
 from bench.tokens import count
 
+# How OpenAI words that a reasoning model spent its whole limit on thoughts.
+_TOO_SHORT_TO_THINK = "could not finish the message"
+
 
 def is_remote_model(model: Model) -> TypeGuard[RemoteModel]:
     """Whether there is a server behind this model."""
@@ -68,6 +71,10 @@ class LiveProvider(SimulatedProvider):
         except ProviderError as error:
             if error.sent_tokens is not None:
                 self._counted = (projection, error.sent_tokens)
+            if error.kind == "output_limit" and _TOO_SHORT_TO_THINK in error.text.lower():
+                # The input was taken; the model just couldn't say anything in so few tokens.
+                self._counted = (projection, estimate)
+                return Usage(estimate)
             raise
         tokens = result.window_tokens or result.usage.input_tokens or estimate
         self._counted = (projection, tokens)

@@ -1,6 +1,6 @@
 """Edges: one call with all its tries: paid for, sent, read, and what each kind of refusal leads to.
 
-Only what waiting or a smaller answer can mend is sent again. What no request of this run could
+Only what waiting or another output limit can mend is sent again. What no request of this run could
 survive halts the run, which can be resumed: an empty account, a refused key, a server that is gone.
 """
 
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from bench.errors import RunHalted
 from bench.models.settings import ModelSettings
-from bench.providers.judging_answers import Refused, judge_answer, judge_failure, smaller_limit
+from bench.providers.judging_answers import Refused, judge_answer, judge_failure, other_limit
 from bench.providers.native_wire import NativeReply
 from bench.providers.purse import Purse, Reservation
 from bench.providers.reading import Payload
@@ -33,7 +33,7 @@ _INPUT_MARGIN_TOKENS = 200
 # One call that fails for good may be its own fault, this many in a row are the server's.
 _FAILED_CALLS_MAX = 3
 _RETRIED = frozenset({"rate_limit", "timeout", "server"})
-_SHRUNK = frozenset({"output_reservation", "output_limit"})
+_CHANGED = frozenset({"output_reservation", "output_limit"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class Sender:
         Raises ProviderError, and RunHalted when no request could succeed for now.
         """
         limit = wanted.output_tokens_max
-        may_shrink, waits = True, 0
+        may_change, waits = True, 0
         while True:
             outcome = self._once(wanted, limit, tries)
             if not isinstance(outcome, Refused):
@@ -131,11 +131,11 @@ class Sender:
                 return outcome
             tries.refusals.append(outcome.label)
             kind = outcome.error.kind
-            if kind in _SHRUNK and may_shrink:
-                may_shrink = False
-                shrunk = smaller_limit(outcome, limit, wanted.output_tokens_min)
-                if shrunk is not None:
-                    limit = shrunk
+            if kind in _CHANGED and may_change:
+                may_change = False
+                other = other_limit(outcome, limit, wanted.output_tokens_min)
+                if other is not None:
+                    limit = other
                     continue
             if outcome.names_limit and wanted.rename is not None and wanted.rename():
                 continue

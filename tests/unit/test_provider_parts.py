@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bench.errors import UsageError
 from bench.models.settings import ModelSettings
 from bench.provider import ProviderError
-from bench.providers.judging_answers import Refused, smaller_limit
+from bench.providers.judging_answers import Refused, other_limit
 from bench.providers.keys import MASK, without_keys
 from bench.providers.results import NOTHING_USED, CallUsage, DetailedResult, summed
 from bench.providers.silent import TruncationWatch
@@ -160,12 +160,20 @@ def refused(kind: Any, text: str, sent: int | None = None, limit: int | None = N
             16_384,
         ),
         (refused("output_limit", "no number"), 40_000, 1, None),
+        (
+            refused("output_limit", "below minimum value. Expected a value >= 16, but got 1."),
+            1,
+            1,
+            16,
+        ),
+        (refused("output_limit", "'max_tokens' must be at least 2"), 1, 1, 2),
+        (refused("output_limit", "must be at least 1"), 4_096, 1, None),
     ],
 )
-def test_a_smaller_answer_is_one_that_fits(
+def test_another_limit_is_one_that_fits(
     why: Refused, limit: int, least: int, shrunk: int | None
 ) -> None:
-    assert smaller_limit(why, limit, least) == shrunk
+    assert other_limit(why, limit, least) == shrunk
 
 
 def test_slots_are_shared_and_given_back() -> None:
