@@ -16,10 +16,11 @@ from bench.cli.comparison import (
     sides_of,
     tell,
 )
-from bench.cli.main import EXIT_FAILED, EXIT_FINE
-from bench.cli.output import harmless, print_json
-from bench.cli.progress import clear_line, progress_line
-from bench.errors import UsageError
+from bench.cli.gate_replays import replayer
+from bench.cli.main import EXIT_FAILED, EXIT_FINE, EXIT_NO_VERDICT
+from bench.cli.model_options import settings_of
+from bench.cli.output import harmless, note, print_json
+from bench.errors import RunHalted, UsageError
 from bench.gate.calibration import Calibration, calibrate
 from bench.gate.pairing import metric_to_compare
 from bench.gate.records import RunRecord
@@ -32,9 +33,20 @@ from bench.gating.reading import read_record
 
 def compare(arguments: argparse.Namespace) -> int:
     """Compares and tells; exit 3 without a verdict."""
-    return (
-        exit_code(compare_runs(arguments), None) if not arguments.aa else calibrate_run(arguments)
-    )
+    return stored_runs(arguments, None)
+
+
+def stored_runs(arguments: argparse.Namespace, fail_on: str | None) -> int:
+    """Compares or calibrates stored runs; exit 3 when a model couldn't be asked any more."""
+    if arguments.dry_run:
+        raise UsageError("--dry-run: goes with gate --prompt FILE only; stored runs cost nothing")
+    try:
+        if arguments.aa:
+            return calibrate_run(arguments)
+        return exit_code(compare_runs(arguments), fail_on)
+    except RunHalted as halt:
+        note(f"compaction-bench: stopped: {halt.reason}; draws that were finished are saved")
+        return EXIT_NO_VERDICT
 
 
 def compare_runs(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -58,8 +70,8 @@ def calibrate_run(arguments: argparse.Namespace) -> int:
         raise UsageError("--aa: give one run, it is compared with itself")
     side = _only_side(arguments, baseline)
     if len({cell.seed for cell in side.cells}) < 2 and is_folder(baseline):
-        draw_again(side, fresh_seeds([cell.seed for cell in side.cells], 1), progress_line)
-        clear_line()
+        seeds = fresh_seeds([cell.seed for cell in side.cells], 1)
+        draw_again(side, seeds, settings_of(arguments), replayer(arguments))
         side = _only_side(arguments, read_record(arguments.runs[0]))
     return tell_calibration(side, question, arguments.aa, as_json=arguments.json)
 
@@ -118,8 +130,7 @@ def _confirmed(
     for pair, row in zip(sides, first["comparisons"], strict=True):
         for side in (pair.baseline, pair.candidate):
             if row["verdict"] == "regressed" and is_folder(side.record):
-                draw_again(side, seeds, progress_line)
-    clear_line()
+                draw_again(side, seeds, settings_of(arguments), replayer(arguments))
     baseline, candidate = records_of(arguments)
     document = compare_sides(sides_of(arguments, baseline, candidate), question)
     return confirmed_document(first, document, seeds)
@@ -132,13 +143,13 @@ def confirmed_document(
     kept = {name: first[name] for name in ("verdict", "difference", "interval", "p", "reason")}
     said = "confirmed" if document["verdict"] == "regressed" else "not confirmed"
     listed = ", ".join(map(str, seeds))
-    note = f"Regressed at first; with fresh seeds {listed} that is {said}. All draws are counted."
-    return with_note({**document, "first_draws": kept, "fresh_seeds": list(seeds)}, note)
+    told = f"Regressed at first; with fresh seeds {listed} that is {said}. All draws are counted."
+    return with_note({**document, "first_draws": kept, "fresh_seeds": list(seeds)}, told)
 
 
-def with_note(document: dict[str, Any], note: str) -> dict[str, Any]:
+def with_note(document: dict[str, Any], sentence: str) -> dict[str, Any]:
     """The document with one more sentence for its reader."""
-    return {**document, "notes": [*document.get("notes", ()), note]}
+    return {**document, "notes": [*document.get("notes", ()), sentence]}
 
 
 def _candidate_alone(sides: Sequence[Sides]) -> RunRecord:

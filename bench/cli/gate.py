@@ -10,25 +10,28 @@ from pathlib import Path
 from typing import Any
 
 from bench.cli.compare import (
-    calibrate_run,
-    compare_runs,
     confirmed_document,
+    stored_runs,
     tell_calibration,
     with_note,
 )
 from bench.cli.comparison import exit_code, question_of, save_baseline, tell
 from bench.cli.gate_options import OWN_TRIGGERS
+from bench.cli.gate_replays import replayer
 from bench.cli.main import EXIT_FINE, EXIT_INTERRUPTED, EXIT_NO_VERDICT
-from bench.cli.model_options import checked_models, settings_of, tell_hosts
+from bench.cli.model_options import checked_models, settings_of
+from bench.cli.money_options import dry_run, money_of
 from bench.cli.output import note
-from bench.cli.progress import clear_line, progress_line
+from bench.cli.progress import Progress, clear_line, progress_line
 from bench.cli.wanted import cuts_of, load_wanted
 from bench.errors import RunHalted, UsageError
+from bench.events import Session
+from bench.facts import Fact
 from bench.facts_file import facts_beside
 from bench.gate.sides import Side, Sides
 from bench.gating.comparing import Question, nothing_to_compare
 from bench.gating.comparing import compare as compare_sides
-from bench.gating.drawing import Filled, fill, fresh_seeds, ignores_seeds
+from bench.gating.drawing import Filled, Perform, fill, fresh_seeds, ignores_seeds, lacking
 from bench.gating.prompts import (
     GIT_PREFIX,
     prompt_at_revision,
@@ -40,10 +43,10 @@ from bench.gating.prompts import (
 from bench.gating.reading import read_record
 from bench.loading import Loaded
 from bench.models import make_model
-from bench.plan import PlannedSession, parse_window
+from bench.plan import parse_window
 from bench.registry import make_strategy, prompts_of
 from bench.store_schema import SCHEMA_VERSION
-from bench.tasks import RunOptions, Task
+from bench.tasks import RunOptions
 
 DEFAULT_STRATEGY = "head_tail"
 _DEFAULT_FOLDER = Path(".bench") / "gate"
@@ -58,9 +61,7 @@ def gate(arguments: argparse.Namespace) -> int:
     for name in _RUN_OPTIONS:
         if getattr(arguments, name) is not None:
             raise UsageError(f"--{name}: goes with --prompt FILE only; stored runs have theirs")
-    if arguments.aa:
-        return calibrate_run(arguments)
-    return exit_code(compare_runs(arguments), arguments.fail_on)
+    return stored_runs(arguments, arguments.fail_on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class _PromptGate:
     options: RunOptions
     folder: Path
     question: Question
+    perform: Perform
 
     @property
     def specs(self) -> tuple[str, str]:
@@ -79,15 +81,16 @@ class _PromptGate:
 
     def filled(self, options: RunOptions) -> Filled:
         """Replays what is missing."""
-        facts = facts_beside([session.path for session in self.loaded.sessions])
-
-        def before(tasks: Sequence[Task], surveyed: Mapping[str, PlannedSession]) -> None:
-            clear_line()
-            tell_hosts(options, tasks, surveyed)
-
-        found = fill(self.folder, self.loaded.sessions, facts, options, progress_line, before)
+        found = fill(*self.wanted(options), progress_line, self.perform)
         clear_line()
         return found
+
+    def wanted(
+        self, options: RunOptions
+    ) -> tuple[Path, Sequence[Session], Mapping[str, tuple[Fact, ...]], RunOptions]:
+        """What to replay, as `fill` and `lacking` take it."""
+        sessions = self.loaded.sessions
+        return self.folder, sessions, facts_beside([one.path for one in sessions]), options
 
     def sides(self, identities: frozenset[str]) -> Sides:
         """Both sides, of these cells alone: the folder may hold those of other gates."""
@@ -108,10 +111,17 @@ def _gate_prompt(arguments: argparse.Namespace) -> int:
     options = _options(arguments)
     if options is None:
         return _tell_unchanged(arguments, question)
+    money = money_of(arguments, options)
+    if not arguments.dry_run:
+        options = checked_models(options)
     asked = argparse.Namespace(**{**vars(arguments), "sessions": arguments.runs})
     loaded = load_wanted(asked)
     folder = Path(arguments.out) if arguments.out else _default_folder(options)
-    job = _PromptGate(loaded, options, folder, question)
+    job = _PromptGate(loaded, options, folder, question, replayer(arguments))
+    if arguments.dry_run:
+        tasks = lacking(*job.wanted(options), progress_line)
+        dry_run(tasks, money, Progress(), as_json=arguments.json)
+        return EXIT_FINE
     try:
         if arguments.aa:
             return _calibrate(arguments, job)
@@ -161,7 +171,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions | None:
     cuts = None if arguments.cuts == OWN_TRIGGERS else cuts_of(arguments.cuts)
     if arguments.workers is not None and arguments.workers < 1:
         raise UsageError(f"--workers {arguments.workers}: at least 1")
-    options = RunOptions(
+    return RunOptions(
         specs=(baseline.spec, candidate.spec),
         windows=(parse_window(arguments.window or "auto"),),
         models=(make_model(arguments.model or "offline").name,),
@@ -171,7 +181,6 @@ def _options(arguments: argparse.Namespace) -> RunOptions | None:
         prompts=prompts_of([baseline, candidate]),
         settings=settings_of(arguments),
     )
-    return checked_models(options)
 
 
 def _other_prompt(arguments: argparse.Namespace) -> str | None:

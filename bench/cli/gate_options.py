@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from bench.cli.model_options import add_model_options
+from bench.cli.money_options import add_money_options
 
 CUTS_FOR_PROMPTS = "3"
 OWN_TRIGGERS = "own"
@@ -94,7 +95,6 @@ def add_gate(commands: Any) -> None:
         help="compact at the same N points with both prompts (default 3), so that both summarise "
         "identical prefixes; own: when the strategy wants to",
     )
-    add_model_options(prompt)
     prompt.add_argument("--workers", type=int, metavar="N", help="processes to use (default 1)")
     prompt.add_argument(
         "--out", metavar="DIR", help="where cells are kept and found again (default .bench/gate)"
@@ -162,3 +162,5 @@ def _add_comparison(command: argparse.ArgumentParser) -> None:
     command.add_argument("--junit", metavar="FILE", help="write a JUnit file for CI")
     command.add_argument("--markdown", metavar="FILE", help="write a summary for a pull request")
     command.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_model_options(command)
+    add_money_options(command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from bench.errors import UsageError
 from bench.events import Session
@@ -16,12 +17,14 @@ from bench.metrics import Metric
 from bench.models import ModelSettings
 from bench.models.settings import DEFAULT_SETTINGS
 from bench.overhead import parse_overhead
-from bench.plan import Cell, Plan, PlannedSession, cell_identity
+from bench.plan import Cell, Plan, cell_identity
 from bench.probing_options import probes_of, probes_to_json
 from bench.runner import execute, plan_run, tasks_of
 from bench.store import Run
 from bench.store_schema import FILE_NAME
 from bench.tasks import RunOptions, Task
+
+Perform: TypeAlias = Callable[[Run, Sequence[Task]], None]
 
 # Stand-ins that answer alike whatever the seed: a fresh seed would show nothing new.
 _SEEDLESS_MODELS: tuple[str, ...] = ("offline",)
@@ -42,12 +45,13 @@ def fill(
     facts: Mapping[str, tuple[Fact, ...]],
     options: RunOptions,
     progress: Callable[[str], None],
-    before: Callable[[Sequence[Task], Mapping[str, PlannedSession]], None] | None = None,
+    perform: Perform | None = None,
 ) -> Filled:
     """Replays the cells that the run in `folder` (made when it isn't there) doesn't hold yet.
 
-    `before` is told what is about to be replayed. Raises UsageError as `plan_run` does, or when the
-    folder holds cells of other options, and RunHalted when a model can't be asked any more.
+    `perform` replays tasks and stores them (by default without progress or a budget). Raises
+    UsageError as `plan_run` does, or when the folder holds cells of other options, and RunHalted
+    when a model can't be asked any more.
     """
     plan, surveyed = plan_run(sessions, options, progress)
     with _opened(folder, options) as run:
@@ -55,12 +59,24 @@ def fill(
         _keep_prompts(run, options.prompts)
         _check_sessions(run, plan, folder)
         tasks = tasks_of(plan, sessions, surveyed, facts, options, run.has_cell)
-        if before is not None:
-            before(tasks, surveyed)
-        cells = sum(len(task.cells) for task in tasks)
-        execute(run, tasks, options.workers, _counting(cells, progress))
+        (perform or _perform)(run, tasks)
     identities = frozenset(cell.identity for cell in plan.cells)
-    return Filled(identities, cells, plan.warnings)
+    return Filled(identities, sum(len(task.cells) for task in tasks), plan.warnings)
+
+
+def lacking(
+    folder: Path,
+    sessions: Sequence[Session],
+    facts: Mapping[str, tuple[Fact, ...]],
+    options: RunOptions,
+    progress: Callable[[str], None],
+) -> list[Task]:
+    """What `fill` would replay; nothing is written."""
+    plan, surveyed = plan_run(sessions, options, progress)
+    if not (folder / FILE_NAME).exists():
+        return tasks_of(plan, sessions, surveyed, facts, options, lambda _: False)
+    with Run.open(folder) as run:
+        return tasks_of(plan, sessions, surveyed, facts, options, run.has_cell)
 
 
 def fresh_seeds(seeds: Sequence[int], count: int) -> tuple[int, ...]:
@@ -77,8 +93,8 @@ def ignores_seeds(model: str) -> bool:
 def draw_again(
     side: Side,
     seeds: Sequence[int],
-    progress: Callable[[str], None],
     settings: ModelSettings = DEFAULT_SETTINGS,
+    perform: Perform | None = None,
 ) -> None:
     """Adds draws with these seeds to the run folder of a side, for each of its cells.
 
@@ -99,7 +115,7 @@ def draw_again(
             Task(run.session(name), cells[0].digest, run.facts(name), tuple(cells), options)
             for name, cells in by_session.items()
         ]
-        execute(run, tasks, 1, _counting(sum(map(len, by_session.values())), progress))
+        (perform or _perform)(run, tasks)
 
 
 def two_draws(side: Side, wanted: Metric) -> dict[str, tuple[float, float]]:
@@ -132,15 +148,8 @@ def is_folder(record: RunRecord) -> bool:
     return not record.name.endswith(".json")
 
 
-def _counting(cells: int, progress: Callable[[str], None]) -> Callable[[object], None]:
-    finished = 0
-
-    def done(_: object) -> None:
-        nonlocal finished
-        finished += 1
-        progress(f"{finished} of {cells} cells replayed")
-
-    return done
+def _perform(run: Run, tasks: Sequence[Task]) -> None:
+    execute(run, tasks, tasks[0].options.workers if tasks else 1, lambda _: None)
 
 
 def _opened(folder: Path, options: RunOptions) -> Run:
