@@ -8,6 +8,7 @@ rendering would put right goes unseen.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from bench.engine import DEFAULT_POLICY, estimator_of
 from bench.estimators import CHARACTERS
 from bench.foreign.asking import MessageAsk
 from bench.foreign.findings import answer_problems
-from bench.foreign.functions import MessageObject
+from bench.foreign.functions import MessageFunction, MessageObject, signature_problem
 from bench.foreign.provenance import inferred
 from bench.foreign.requests import ForeignAnswer, ForeignCode, ForeignRequest, failure
 from bench.foreign.shown import Shown, Wire, shown
@@ -207,7 +208,16 @@ def as_code(inner: Any) -> ForeignCode:
 
 
 def as_strategy(made: Any) -> Strategy:
-    """What the registry runs: strategies as they are, code over messages wrapped into one."""
+    """What is run: strategies as they are, code over messages wrapped into one.
+
+    Raises TypeError for what is neither, and for a function with another signature.
+    """
     if callable(getattr(made, "compact", None)):
         return made  # type: ignore[no-any-return]
+    if inspect.isroutine(made):
+        problem = signature_problem(made)
+        if problem:
+            raise TypeError(f"{getattr(made, '__name__', 'the function')} {problem}")
+        return MessageCompaction(MessageFunction(function=made))
+    as_code(made)
     return MessageCompaction(made)

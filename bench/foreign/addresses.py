@@ -24,6 +24,7 @@ from bench.foreign.patience import Patience
 from bench.foreign.protocol import read_answer, request_line
 from bench.foreign.requests import ForeignAnswer, ForeignRequest, failure
 from bench.foreign.shown import Wire
+from bench.specs import foreign_target
 
 ANSWER_BYTES_MAX = 64 << 20
 _CONNECT_S = 5.0
@@ -66,7 +67,7 @@ class Address:
     @property
     def name(self) -> str:
         """How sentences name it."""
-        return f"http:{self.url}"
+        return foreign_target("http", self.url)
 
     def check_ready(self) -> None:
         """Raises UsageError when nothing takes connections there."""

@@ -25,6 +25,7 @@ from bench.foreign.processes import ForeignProcess, Limits, ProcessFailure, envi
 from bench.foreign.protocol import read_answer, request_line
 from bench.foreign.requests import ForeignAnswer, ForeignRequest, failure
 from bench.foreign.shown import Wire
+from bench.specs import foreign_target
 from bench.strategy import Declined
 
 
@@ -69,7 +70,7 @@ class Command:
     @property
     def name(self) -> str:
         """How sentences name it."""
-        return f"exec:{self.command}"
+        return foreign_target("exec", self.command)
 
     @property
     def words(self) -> Sequence[str] | str:

@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
 from bench.engine import estimator_of, policy_of
 from bench.events import Session
+from bench.foreign.adapter import as_strategy
 from bench.foreign.requests import NO_ANSWER
 from bench.history import History
 from bench.invariants import violations
@@ -320,11 +322,15 @@ def _size(case: Case) -> tuple[int, int]:
     return len(events), sum(len(event.message.text) for event in events)
 
 
-def check_strategy(strategy: Strategy, *, examples: int = 60) -> None:
-    """Raises BrokenPromise when `strategy` breaks a promise of the harness on any session found."""
-    estimator_of(strategy)
+def check_strategy(strategy: Any, *, examples: int = 60) -> None:
+    """Raises BrokenPromise when `strategy` breaks a promise of the harness on any session found.
+
+    It may be a function `(messages, window)` too, or an object with `compact_messages`.
+    """
+    wrapped = as_strategy(strategy)
+    estimator_of(wrapped)
     for promise in PROMISES:
-        check_promise(strategy, promise, examples=examples)
+        check_promise(wrapped, promise, examples=examples)
 
 
 def find_broken_promises(strategy: Strategy, *, examples: int = 60) -> list[BrokenPromise]:

@@ -169,6 +169,14 @@ def test_a_right_function_keeps_every_promise(calls: str) -> None:
     check_strategy(_strategy(right, calls=calls), examples=12)
 
 
+def test_functions_are_checked_as_they_are() -> None:
+    check_strategy(right, examples=2)
+    with pytest.raises(BrokenPromise, match="H4"):
+        check_strategy(drops_the_request, examples=5)
+    with pytest.raises(TypeError, match=r"takes \(messages\); write \(messages, window\)"):
+        check_strategy(lambda messages: messages)
+
+
 @pytest.mark.parametrize(
     ("function", "promise", "words"), WRONG, ids=lambda value: getattr(value, "__name__", "")
 )
