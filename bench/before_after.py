@@ -20,15 +20,16 @@ from bench.foreign.shown import Shown, ShownMessage
 from bench.found_facts import find_uses
 from bench.history import History
 from bench.invariants import violations
-from bench.judging import replay_control
 from bench.matching import CASE_SENSITIVE_KINDS, find, normalise
 from bench.observations import Replay, RequestObservation, Retries
 from bench.plan import CONTROLS
-from bench.projection import Kept, Projection, Shortened, Written
+from bench.projection import Kept, Native, Projection, Shortened, Written
 from bench.providers.simulated import message_tokens
+from bench.registry import make_strategy
 from bench.scoring import Scores, Share, score
 from bench.scoring_facts import needle_of
 from bench.session_index import Needle, SessionIndex, ascii_words
+from bench.strategy import Budget, Reply
 from bench.visible_text import visible_text
 from bench.wire.rendering import render, visible_texts
 
@@ -133,7 +134,7 @@ def measure(before: Session, after: Session, facts: Sequence[Fact] = ()) -> Befo
         scores = score(index, asked, recent, seen, history)
         return _view(name, scores, shown, shown.messages if messages is None else messages, asked)
 
-    controls = {name: at_end(replay_control(session, name)) for name in CONTROLS}
+    controls = {name: _control(session, name) for name in CONTROLS}
     return BeforeAfter(
         projection=projection,
         facts=asked,
@@ -207,9 +208,24 @@ def _always_shown(index: SessionIndex, needle: Needle) -> bool:
     return any(index.is_within(needle, first, last) for first, last in spans)
 
 
-def at_end(seen: Replay) -> Replay:
-    """Only the last request of a replay, the one that the end of the session makes."""
-    return replace(seen, requests=(seen.requests[-1],), requests_total=1)
+def _control(session: Session, name: str) -> Replay:
+    """What a control shows to the request that the end of the session makes."""
+    whole = Projection.whole(History(session.events), len(session.events) - 1)
+    budget = Budget(
+        window=0, threshold_tokens=0, size_tokens=0, trigger="budget", stage=name, phase="automatic"
+    )
+    shown = make_strategy(name).strategy.compact(whole, budget, _Nobody())
+    return _replay_of(session.id, whole if shown is None else shown)
+
+
+class _Nobody:
+    """Controls ask no model."""
+
+    def __call__(self, messages: Sequence[Message], *, output_tokens_max: int) -> Reply:
+        raise AssertionError("a control asked a model")
+
+    def native(self, view: Projection) -> Native:
+        raise AssertionError("a control asked a model")
 
 
 def _replay_of(session_id: str, projection: Projection) -> Replay:
@@ -295,7 +311,7 @@ def _canaries(session: Session) -> tuple[int, int, int]:
     history = History(planted.events)
     found = []
     for name in CONTROLS:
-        shown = at_end(replay_control(planted, name)).projection(0, history)
+        shown = _control(planted, name).projection(0, history)
         text = "\n".join(visible_texts(render(shown)))
         found.append(round(canary_shares(text, canaries) * len(canaries)))
     return len(canaries), found[0], found[1]

@@ -83,7 +83,7 @@ class LangChainSummarization:
             trim_tokens_to_summarize=self.trim_tokens or None,
             **({} if self.prompt is None else {"summary_prompt": self.prompt}),
         )
-        with _untraced(), asked.surfacing():
+        with untraced(), asked.surfacing():
             update = middleware.before_model({"messages": list(told.objects)}, None)
         if update is None:
             return None
@@ -131,7 +131,7 @@ class LangChainTrim:
         from langchain_core.messages.utils import count_tokens_approximately
 
         told = Translated(messages, _to_langchain)
-        with _untraced():
+        with untraced():
             kept = trim_messages(
                 list(told.objects),
                 max_tokens=int(window * self.keep),
@@ -144,7 +144,7 @@ class LangChainTrim:
         return told.back(kept, _from_langchain, _id_of)
 
 
-def _untraced() -> AbstractContextManager[Any]:
+def untraced() -> AbstractContextManager[Any]:
     """No traces to LangSmith, whatever the environment says: sessions stay on this machine."""
     from langsmith import tracing_context
 

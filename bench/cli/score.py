@@ -75,5 +75,6 @@ def _facts(path: str | None, before: Session) -> tuple[Fact, ...]:
         return own or facts
     listed = ", ".join(harmless(one, 40) for one in sessions[:5]) or "none at all"
     raise UsageError(
-        f"--facts {path}: no fact is of session {before.id}; there are facts of: {listed}"
+        f"--facts {path}: no fact is of session {harmless(before.id, 40)}; "
+        f"there are facts of: {listed}"
     )

@@ -69,7 +69,8 @@ def through_langchain(objects: list[Any]) -> int:
     summaries = 0
     for one in objects:
         if one.type == "ai":
-            update = middleware.before_model({"messages": state}, None)
+            with peer_langchain.untraced():
+                update = middleware.before_model({"messages": state}, None)
             if update is not None:
                 state = [m for m in update["messages"] if not isinstance(m, RemoveMessage)]
                 summaries += 1

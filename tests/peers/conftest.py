@@ -15,6 +15,7 @@ from bench.observations import Replay
 from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
 from bench.replay import replay
+from bench.testing.conformance import check_promise
 from tests.builders import long_session
 
 
@@ -43,6 +44,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore::DeprecationWarning"))
+
+
+# What the adapters answer for. Whether a library's results are valid and smaller is its own affair:
+# `verify` finds out, and the engine judges every result.
+OF_ADAPTERS = ("history_unchanged", "deterministic", "no_foresight", "one_recovery_a_turn")
+
+
+def check_adapter(spec: str, examples: int = 4) -> None:
+    """Raises BrokenPromise when a promise is broken that the adapter could break."""
+    for promise in OF_ADAPTERS:
+        check_promise(make_strategy(spec).strategy, promise, examples=examples)
 
 
 @pytest.fixture(autouse=True)

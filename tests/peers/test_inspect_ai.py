@@ -5,14 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from bench.engine_asking import MeteredAsk
 from bench.events import Message
+from bench.history import History
 from bench.observations import Replay
-from bench.projection import Kept, Shortened, Written
+from bench.projection import Kept, Projection, Shortened, Written
 from bench.provider import ProviderError
+from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
-from bench.testing import BrokenPromise, check_strategy
+from bench.strategy import Budget, Declined
 from tests.builders import long_session
-from tests.peers.conftest import ScriptedModel
+from tests.builders import session as by_hand
+from tests.peers.conftest import ScriptedModel, check_adapter
 
 pytest.importorskip("inspect_ai", reason="the extra peers isn't installed")
 
@@ -71,12 +75,26 @@ def test_a_refusal_is_recorded_as_the_provider_said_it(replayed: Run, kind: str)
     assert seen.compactions[0].asked == 1
 
 
-def test_summary_and_trim_keep_the_promises() -> None:
-    check_strategy(make_strategy("inspect_ai_summary").strategy, examples=5)
-    check_strategy(make_strategy("inspect_ai_trim").strategy, examples=5)
+def test_the_adapters_keep_their_promises() -> None:
+    check_adapter("inspect_ai_summary")
+    check_adapter("inspect_ai_edit")
+    check_adapter("inspect_ai_trim")
 
 
-def test_verify_finds_that_clearing_whole_calls_breaks_groups() -> None:
+def test_clearing_whole_calls_takes_the_wrong_message_when_results_came_out_of_order() -> None:
     # inspect_ai 0.3.285 deletes results by places that its own deletions have moved.
-    with pytest.raises(BrokenPromise):
-        check_strategy(make_strategy("inspect_ai_edit(keep_tool_inputs=false)").strategy)
+    told = by_hand(
+        "user: go",
+        "call a b c",
+        *(f"result {name}: {'word ' * 200}" for name in "cba"),
+        "call d e",
+        *(f"result {name}: {'word ' * 200}" for name in "de"),
+    )
+    strategy = make_strategy("inspect_ai_edit(keep_tool_inputs=false)").strategy
+    budget = Budget(
+        window=1_000, threshold_tokens=1_200, size_tokens=1_500, trigger="budget", stage="compact"
+    )
+    ask = MeteredAsk(SimulatedProvider(ScriptedModel(), 1_000))
+    with pytest.raises(Declined) as refused:
+        strategy.compact(Projection.whole(History(told.events)), budget, ask)
+    assert refused.value.violations[0].startswith("H1: ")
