@@ -12,8 +12,9 @@ import pytest
 
 from bench.events import Message, Session, ToolDefinition
 from bench.history import History
-from bench.judging import Judge, best_views
+from bench.judging import NO_CONTROLS_REASON, ControlAnswers, Judge, best_views
 from bench.models import Completion, ModelSettings, OfflineModel
+from bench.observations import AnswerObservation
 from bench.performing import perform
 from bench.probing import closed_questions
 from bench.probing_options import (
@@ -215,3 +216,37 @@ def test_controls_of_another_seed_are_not_ours() -> None:
         assert controls.ceiling == own[0]
     assert controls_among([one for one in answers if one[0].spec != "empty"], cell) is None
     assert controls_among(answers, replace(cell, model="lossy(0.5)")) is None
+
+
+def test_retention_of_the_layer_stands_between_its_own_controls() -> None:
+    session = working_session("between")
+    rule = rule_fact(session)
+    facts = [replace(rule, id=f"f{place}") for place in range(4)]
+    judge = Judge.of(session, facts)
+    questions = closed_questions(judge.index, facts, (), 0)
+
+    def answers(right: int) -> tuple[AnswerObservation, ...]:
+        """The first so many questions about facts answered rightly, the others not at all."""
+        return tuple(
+            AnswerObservation(
+                q.probe, q.subject, "projection", 0, q.at_seq, q.text, q.options,
+                reply=rule.value if q.subject in {f"f{place}" for place in range(right)} else "?",
+            )
+            for q in questions
+        )  # fmt: skip
+
+    def row(right: int, ceiling: int, floor: int) -> dict[str, Any]:
+        controls = ControlAnswers(answers(ceiling), answers(floor))
+        scores = judge.scores_of(
+            judge.ceiling, is_exercised=True, answers=answers(right), controls=controls
+        )
+        return dict(scores["row"])
+
+    assert row(2, 4, 0)["recovered"] == row(2, 4, 0)["retention_recovered"] == 0.5
+    assert row(2, 3, 1)["recovered"] == 0.5
+    assert row(2, 3, 1)["retention_recovered"] == pytest.approx((2 - 1) / (3 - 1))
+    assert row(3, 3, 0)["retention_recovered"] == 1
+    assert row(2, 2, 2)["retention_recovered"] is None, "there is nothing to lose"
+    alone = judge.scores_of(judge.ceiling, is_exercised=True, answers=answers(2))
+    assert alone["row"]["retention_recovered"] is None
+    assert alone["row"]["recovered_reason"] == NO_CONTROLS_REASON
