@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from bench.annotating import FACT_KIND_OF, draft_facts
 from bench.canaries import canary_shares, plant
+from bench.engine_asking import MeteredAsk
 from bench.events import Event, Message, Session
 from bench.facts import Fact, Probe, Use
 from bench.foreign.provenance import inferred
@@ -21,15 +22,16 @@ from bench.found_facts import find_uses
 from bench.history import History
 from bench.invariants import violations
 from bench.matching import CASE_SENSITIVE_KINDS, find, normalise
+from bench.models import OfflineModel
 from bench.observations import Replay, RequestObservation, Retries
 from bench.plan import CONTROLS
-from bench.projection import Kept, Native, Projection, Shortened, Written
-from bench.providers.simulated import message_tokens
+from bench.projection import Kept, Projection, Shortened, Written
+from bench.providers.simulated import SimulatedProvider, message_tokens
 from bench.registry import make_strategy
 from bench.scoring import Scores, Share, score
 from bench.scoring_facts import needle_of
 from bench.session_index import Needle, SessionIndex, ascii_words
-from bench.strategy import Budget, Reply
+from bench.strategy import Budget
 from bench.visible_text import visible_text
 from bench.wire.rendering import render, visible_texts
 
@@ -214,18 +216,9 @@ def _control(session: Session, name: str) -> Replay:
     budget = Budget(
         window=0, threshold_tokens=0, size_tokens=0, trigger="budget", stage=name, phase="automatic"
     )
-    shown = make_strategy(name).strategy.compact(whole, budget, _Nobody())
+    nobody = MeteredAsk(SimulatedProvider(OfflineModel(), 0))
+    shown = make_strategy(name).strategy.compact(whole, budget, nobody)
     return _replay_of(session.id, whole if shown is None else shown)
-
-
-class _Nobody:
-    """Controls ask no model."""
-
-    def __call__(self, messages: Sequence[Message], *, output_tokens_max: int) -> Reply:
-        raise AssertionError("a control asked a model")
-
-    def native(self, view: Projection) -> Native:
-        raise AssertionError("a control asked a model")
 
 
 def _replay_of(session_id: str, projection: Projection) -> Replay:

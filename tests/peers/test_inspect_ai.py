@@ -92,7 +92,7 @@ def test_clearing_whole_calls_takes_the_wrong_message_when_results_came_out_of_o
     )
     strategy = make_strategy("inspect_ai_edit(keep_tool_inputs=false)").strategy
     budget = Budget(
-        window=1_000, threshold_tokens=1_200, size_tokens=1_500, trigger="budget", stage="compact"
+        window=1_000, threshold_tokens=1_450, size_tokens=1_500, trigger="budget", stage="compact"
     )
     ask = MeteredAsk(SimulatedProvider(ScriptedModel(), 1_000))
     with pytest.raises(Declined) as refused:
