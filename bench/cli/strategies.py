@@ -51,6 +51,7 @@ def _print_case(case: Case) -> None:
         calls = ", ".join(f"calls {call.id}" for call in message.calls)
         answers = f"answers {message.call_id}" if message.call_id else ""
         told = harmless(message.text, 60) if message.text else ""
+        told += "".join(f"[{harmless(one.media_type, 20)}]" for one in message.attachments)
         words = "  ".join(part for part in (calls, answers, told) if part)
         print(f"    {event.seq:>5} {message.role:9} {words}")
 
