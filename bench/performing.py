@@ -20,7 +20,7 @@ from bench.plan import Cell
 from bench.projection import Projection
 from bench.provider import Provider
 from bench.providers.simulated import SimulatedProvider
-from bench.reading_cells import SessionReaders
+from bench.reading_cells import CellReading, SessionReaders
 from bench.registry import make_strategy
 from bench.replay import replay
 from bench.store_rows import Canary, cell_rows, session_rows
@@ -126,7 +126,8 @@ def _perform_cell(task: Task, judge: Judge, readers: SessionReaders, cell: Cell)
         return CellOutcome(cell, "error", reason, 0.0, calls=_calls(model))
     seconds = time.perf_counter() - started
     status, reason = _status(task, cell, seen)
-    reading = readers.read(cell, seen)
+    # Of a cell that nothing can be lost in, nobody needs to be asked.
+    reading = CellReading() if status == "not_exercised" else readers.read(cell, seen)
     if task.options.settings.is_rehearsal:
         # Only what was asked counts, nothing of it is stored.
         return CellOutcome(cell, status, reason, seconds, calls=(*_calls(model), *reading.calls))
