@@ -126,8 +126,12 @@ def _perform_cell(task: Task, judge: Judge, readers: SessionReaders, cell: Cell)
         return CellOutcome(cell, "error", reason, 0.0, calls=_calls(model))
     seconds = time.perf_counter() - started
     status, reason = _status(task, cell, seen)
-    # Of a cell that nothing can be lost in, nobody needs to be asked.
-    reading = CellReading() if status == "not_exercised" else readers.read(cell, seen)
+    try:
+        # Of a cell that nothing can be lost in, nobody needs to be asked.
+        reading = CellReading() if status == "not_exercised" else readers.read(cell, seen)
+    except Exception as error:
+        reason = f"asking a reader: {type(error).__name__}: {error}"
+        return CellOutcome(cell, "error", reason, seconds, calls=_calls(model))
     if task.options.settings.is_rehearsal:
         # Only what was asked counts, nothing of it is stored.
         return CellOutcome(cell, status, reason, seconds, calls=(*_calls(model), *reading.calls))
