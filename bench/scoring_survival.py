@@ -81,14 +81,18 @@ def _generations(visibility: Visibility) -> list[tuple[int, RequestObservation]]
     accepted = [one for one in visibility.replay.compactions if one.outcome == "accepted"]
     repeated = {one.at_seq for one in accepted if one.repetition}
     found: dict[tuple[int, int], tuple[int, RequestObservation]] = {}
-    for number, one in enumerate(accepted[:GENERATIONS_MAX], start=1):
+    number = 0
+    for one in accepted:
+        key = one.at_seq, one.repetition
+        # In a cascade the stages of one round are one generation, so that all rounds line up.
+        number += one.at_seq not in repeated or key not in found
         seen = visibility.request_at(one.at_seq)
-        if seen is None:
+        if seen is None or number > GENERATIONS_MAX:
             continue
         if one.at_seq in repeated:
             seen = replace(seen, head=one.head, tail_start=one.tail_start)
         # A later compaction for the same request replaces the earlier generation.
-        found[one.at_seq, one.repetition] = number, seen
+        found[key] = number, seen
     return list(found.values())
 
 
