@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -57,12 +58,16 @@ class _Clients:
 
     def __init__(self) -> None:
         self.by_origin: dict[str, httpx.Client] = {}
+        self.process = os.getpid()
 
     def of(self, url: str) -> httpx.Client:
         import httpx
 
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
+        if self.process != os.getpid():
+            # A forked process must not talk over the connections of its parent.
+            self.by_origin, self.process = {}, os.getpid()
         client = self.by_origin.get(origin)
         if client is None:
             # A proxy is for hosts elsewhere; a server on this machine is reached directly.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -178,6 +179,21 @@ def test_a_server_that_is_gone_halts_the_run(tmp_path: Path) -> None:
     model = make_model("openai:tiny", settings)
     with pytest.raises(RunHalted, match="can't be reached"):
         model.complete(ASKED, output_tokens_max=200, seed=0)
+
+
+def test_processes_that_are_forked_have_connections_of_their_own(tmp_path: Path) -> None:
+    with FaultServer(answers=lambda seen: str(seen.body["messages"][-1]["content"])) as server:
+        settings = settings_for(server, tmp_path)
+        assert said_back(settings, 0)
+        context = multiprocessing.get_context("fork")
+        with context.Pool(3) as pool:
+            assert all(pool.starmap(said_back, [(settings, n) for n in range(1, 13)]))
+
+
+def said_back(settings: ModelSettings, number: int) -> bool:
+    model = make_model("openai:tiny", settings)
+    told = Message("user", f"number {number}")
+    return model.complete([told], output_tokens_max=9, seed=0).text == told.text
 
 
 def test_equal_questions_of_one_replay_are_draws_of_their_own(tmp_path: Path) -> None:
