@@ -60,8 +60,8 @@ OUTCOME_COLOURS: dict[str, str] = {
 OUTCOME_NAMES: dict[str, str] = {
     "recovered": "recovered by a reader",
     "present": "present",
-    "attention_loss": "present, not found by the reader",
-    "inferred": "absent, inferred or guessed by the reader",
+    "attention_loss": "present, not found by a reader",
+    "inferred": "absent, inferred or guessed",
     "stale": "stale value only",
     "contradicted": "contradicted",
     "lost_re_readable": "lost, re-readable",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STRATEGIES_MAX = 24
+_LEGEND_COLUMNS = 4
 _LIGHT = ("attention_loss", "stale", "lost_re_readable", "contradicted", "unreadable")
 
 
@@ -23,7 +24,7 @@ def draw(frame: pandas.DataFrame) -> Figure:
     shown = strategies[:_STRATEGIES_MAX]
     if not shown:
         return style.empty_figure("No fact was looked for.")
-    figure = style.new_figure(9.6, 1.5 + 0.42 * len(shown))
+    figure = style.new_figure(9.6, 1.8 + 0.42 * len(shown))
     axes = figure.add_subplot()
     used = [name for name in OUTCOMES if any(r["outcome"] == name and r["facts"] for r in rows)]
     start = dict.fromkeys(shown, 0.0)
@@ -65,5 +66,5 @@ def draw(frame: pandas.DataFrame) -> Figure:
     axes.set_xlabel("share of facts at the request that needed them")
     style.percent_axis(axes.xaxis)
     if used:
-        figure.legend(loc="outside upper left", ncols=max(1, min(6, len(used))))
+        figure.legend(loc="outside upper left", ncols=min(_LEGEND_COLUMNS, len(used)))
     return figure
