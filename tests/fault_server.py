@@ -148,7 +148,8 @@ class FaultServer:
 
     `window` in tokens is enforced with a refusal in the protocol's own words; `answers`, where it
     is set, replaces the offline model. `insists_on` is the only name that it takes for the limit of
-    the output. An answer takes `seconds`; `under_way_max` is the most that were asked for at once.
+    the output. `raw`, status and body, is what all are answered with. An
+    answer takes `seconds`; `under_way_max` is the most that were asked for at once.
     """
 
     script: Script = never
@@ -158,6 +159,7 @@ class FaultServer:
     seen: list[Seen] = field(default_factory=list)
     url: str = ""
     insists_on: str | None = None
+    raw: tuple[int, str] | None = None
     list_kind: str = "application/json"
     seconds: float = 0.0
     under_way: int = 0
@@ -262,6 +264,9 @@ class _Handler(BaseHTTPRequestHandler):
         sent = estimate_of(messages, ())
         limit = limit_of(seen.body)
         protocol = self.path.removeprefix("/v1/")
+        if outer.raw is not None:
+            self._send(outer.raw[0], outer.raw[1].encode(), "application/json")
+            return
         if not self.path.startswith("/v1/"):
             self._json(404, {"error": {"message": "File Not Found", "code": 404}})
             return

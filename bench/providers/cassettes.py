@@ -14,7 +14,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -103,9 +103,16 @@ class Cassettes:
         self._write(self._path(key, is_refusal=True), key, recording, about)
 
     def _write(self, path: Path, key: str, recording: Recording, about: Mapping[str, str]) -> None:
-        content = {"key": key, "about": dict(about), **asdict(recording)}
-        content["sum"] = _sum(content)
-        with suppress(OSError):
+        content: dict[str, Any] = {
+            "key": key,
+            "about": dict(about),
+            "status": recording.status,
+            "payload": recording.payload,
+            "refusals": list(recording.refusals),
+        }
+        # What is nested too deeply to be written is asked for again.
+        with suppress(OSError, RecursionError):
+            content["sum"] = _sum(content)
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=path.parent, suffix=".unfinished")
             try:

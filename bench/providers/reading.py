@@ -71,14 +71,14 @@ def holds_error(payload: object) -> bool:
     `base_resp` (MiniMax); the flat `{"object": "error"}` (SGLang, older vLLM); a failed response.
     """
     if isinstance(payload, Sequence) and not isinstance(payload, (str, bytes)):
-        return any(holds_error(part) for part in payload)
+        return any(holds_error(part) for part in payload if isinstance(part, Mapping))
     if not isinstance(payload, Mapping):
         return False
     if payload.get("error") or payload.get("errors"):
         return True
     if "error" in (payload.get("object"), payload.get("type")):
         return True
-    if payload.get("status") in _FAILED:
+    if text_of(payload.get("status")) in _FAILED:
         return True
     if mapping(payload.get("base_resp")).get("status_code"):
         return True

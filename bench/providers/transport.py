@@ -153,11 +153,10 @@ def _read(response: httpx.Response, deadline: float, bytes_max: int) -> bytes:
 def _parsed(status: int, headers: Mapping[str, str], data: bytes, seconds: float) -> RawReply:
     text = data.decode("utf-8", "replace")
     try:
-        payload = json.loads(text)
+        payload = without_keys(json.loads(text))
+        cleaned = json.dumps(payload, ensure_ascii=False)
     except (ValueError, RecursionError):
         return RawReply(status, headers, without_keys(text), seconds=seconds)
-    payload = without_keys(payload)
-    cleaned = json.dumps(payload, ensure_ascii=False)
     return RawReply(status, headers, cleaned, payload, is_json=True, seconds=seconds)
 
 

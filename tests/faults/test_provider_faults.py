@@ -173,6 +173,22 @@ def test_a_server_that_only_fails_halts_the_run(tmp_path: Path) -> None:
             model.complete(ASKED, output_tokens_max=200, seed=0)
 
 
+@pytest.mark.parametrize("depth", [200, 700, 950, 100_000])
+@pytest.mark.parametrize("status", [200, 400])
+def test_answers_that_are_nested_deeply_do_no_harm(
+    depth: int, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-something-long")
+    deep = "[" * depth + "]" * depth
+    for body in (deep, f'{{"choices": [{{"message": {{"content": {deep}}}}}], "error": null}}'):
+        with FaultServer(raw=(status, body)) as server:
+            settings = replace(settings_for(server, tmp_path), tries_max=1)
+            model = make_model("openai:tiny", settings)
+            assert isinstance(model, RemoteModel)
+            HTTP_LINE.failed_in_a_row.clear()
+            assert asked(model) in ("ok", "server", "invalid_request", "unknown")
+
+
 def test_a_server_that_is_gone_halts_the_run(tmp_path: Path) -> None:
     with FaultServer() as server:
         settings = settings_for(server, tmp_path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.events import Message, ToolCall, ToolDefinition
+from bench.provider import ProviderError
 from bench.providers.anthropic_wire import anthropic_body, read_anthropic
 from bench.providers.asking import rendered_messages, request_of
 from bench.providers.chat_dialects import adapted
 from bench.providers.chat_wire import chat_body, read_chat
+from bench.providers.native_wire import FORMS, read_native
 from bench.providers.reading import UnreadableAnswerError, holds_error
 from bench.providers.responses_wire import read_responses, responses_body
 from bench.providers.results import CallUsage
@@ -246,6 +250,69 @@ def test_the_bill_of_messages_is_the_sum_of_their_passes() -> None:
     read = read_anthropic({"content": [], "stop_reason": "end_turn", "usage": usage})
     assert (read.usage.input_tokens, read.usage.output_tokens) == (61_500, 940)
     assert read.window_tokens == 1_500
+
+
+NAMES = [
+    "choices",
+    "message",
+    "content",
+    "text",
+    "type",
+    "tool_calls",
+    "function",
+    "arguments",
+    "usage",
+    "prompt_tokens",
+    "prompt_tokens_details",
+    "cached_tokens",
+    "tokens",
+    "timings",
+    "output",
+    "incomplete_details",
+    "reason",
+    "status",
+    "iterations",
+    "input_tokens",
+    "error",
+    "context_management",
+    "applied_edits",
+    "encrypted_content",
+    "stop_reason",
+    "input",
+    "refusal",
+]
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 10**12)
+    | st.floats()
+    | st.sampled_from(["", "text", "message", "output_text", "compaction", "tool_use", "failed"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5)
+    ),
+    max_leaves=20,
+)
+READERS = [
+    read_chat,
+    read_responses,
+    read_anthropic,
+    *(partial(read_native, form) for forms in FORMS.values() for form in forms),
+]
+
+
+@given(payload=ANYTHING)
+@pytest.mark.parametrize("reader", READERS)
+def test_any_json_is_read_or_refused_never_a_crash(reader: Any, payload: Any) -> None:
+    assert holds_error(payload) in (True, False)
+    try:
+        answer = reader(payload)
+    except (UnreadableAnswerError, ProviderError):
+        return
+    counts = [getattr(answer.usage, field.name) for field in fields(answer.usage)]
+    assert all(count is None or (type(count) is int and count >= 0) for count in counts)
+    assert isinstance(answer.finish_reason, str)
+    assert isinstance(getattr(answer, "text", ""), str)
+    json.dumps(getattr(answer, "state", None))
 
 
 TOOL = ToolDefinition("read", "Read a file.", {"type": "object", "properties": {}})
