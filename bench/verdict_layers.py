@@ -82,7 +82,10 @@ def opaque_line(
         f"{said} and is compared by what a reader answered alone (layer {RECOVERED}): "
         f"{listed(means)}"
     ]
-    parts += [_against_the_best(name, ranked, pairs) for name in measured]
+    best = ranked[0]
+    # Of two that are both opaque the difference is said once.
+    told = [name for name in measured if name != best or len(measured) == 1]
+    parts += [_against_the_best(name, ranked, pairs) for name in told]
     return "; ".join(part for part in parts if part) + "."
 
 

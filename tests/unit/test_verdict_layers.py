@@ -230,3 +230,14 @@ def test_the_gate_refuses_where_the_reader_cant_answer(folder: Path) -> None:
     assert READER_PROBLEM in compare(by_answers, Question())["reason"]
     assert compare(by_answers, Question())["verdict"] == "refused"
     assert READER_PROBLEM not in compare(by_text, Question())["reason"]
+
+
+def test_a_difference_between_two_opaque_strategies_is_said_once() -> None:
+    cells = [
+        {**opaque(i, value + 0.4), "strategy": "native(form=compact)"}
+        for i, value in enumerate(SEALED)
+    ]
+    line = verdict(mixed() + cells).opaque
+    assert line.startswith("native and native(form=compact) leave state")
+    assert line.count(" than ") == 1
+    assert "native 40 points less than native(form=compact)" in line
