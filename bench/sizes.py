@@ -6,7 +6,8 @@ Any additive measure works: true tokens on the wire, or a strategy's own estimat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
+from typing import NamedTuple
 
 from bench.events import Message
 from bench.history import History
@@ -20,6 +21,14 @@ _MESSAGES_REMEMBERED = 4_096
 
 def _tokens_of_native(native: Native) -> int:
     return native.tokens
+
+
+class _Head(NamedTuple):
+    """Items with the sums before each and behind all; the first `settled` sizes are final."""
+
+    items: Sequence[Item]
+    sums: list[int]
+    settled: int
 
 
 class ProjectionSizes:
@@ -44,7 +53,8 @@ class ProjectionSizes:
         # Sums up to a position: of the messages told, and of the extras of closed rounds.
         self._sums: list[int] = [0]
         self._extra_sums: list[int] = [0]
-        self._heads: dict[int, tuple[tuple[Item, ...], int]] = {}
+        self._heads: dict[int, _Head] = {}
+        self._newest = _Head((), [0], 0)
         self._messages: dict[int, tuple[Message, int]] = {}
         self._last: tuple[Projection | None, int, int] = (None, 0, 0)
 
@@ -68,12 +78,11 @@ class ProjectionSizes:
         """The size of the items at the start of `after` with which `before` starts too."""
         history = after.history
         self._follow(history)
-        same: list[Item] = []
-        for one, other in zip(_items(before), _items(after), strict=False):
-            if one is not other and one != other:
-                break
-            same.append(other)
-        return self._items_of(history, same)
+        count = _equal_at_start(before, after)
+        head = self._heads.get(id(after.head))
+        if head is not None and head.items is after.head and count <= head.settled:
+            return head.sums[count]
+        return self._sums_of(history, list(islice(_items(after), count))).sums[-1]
 
     def item(self, history: History, item: Item) -> int:
         """The size of one item."""
@@ -100,6 +109,7 @@ class ProjectionSizes:
         """Starts anew with another history, and measures what was told since the last time."""
         if history is not self._history:
             self._history, self._sums, self._extra_sums, self._heads = history, [0], [0], {}
+            self._newest = _Head((), [0], 0)
         sums = self._sums
         if len(sums) <= len(history):
             measure, total = self._message_size, sums[-1]
@@ -115,32 +125,44 @@ class ProjectionSizes:
     def _head(self, projection: Projection) -> int:
         head = projection.head
         known = self._heads.get(id(head))
-        if known is not None and known[0] is head:
-            return known[1]
-        history = projection.history
-        total = self._items_of(history, head)
-        if len(self._heads) >= _HEADS_REMEMBERED:
-            self._heads.clear()
-        self._heads[id(head)] = (head, total)
-        return total
+        if known is None or known.items is not head:
+            known = self._sums_of(projection.history, head)
+            if len(self._heads) >= _HEADS_REMEMBERED:
+                self._heads.clear()
+            self._heads[id(head)] = self._newest = known
+        return known.sums[-1]
 
-    def _items_of(self, history: History, items: Sequence[Item]) -> int:
-        """The size of these items; of verbatim ones, which are most, by the sums alone."""
+    def _sums_of(self, history: History, items: Sequence[Item]) -> _Head:
+        """These items with their sums; what the newest head begins with too isn't measured again.
+
+        The size of verbatim ones, which are most, is known by their place.
+        """
         sums, extras = self._sums, self._extra_sums
         # Extras of the round that is still open aren't settled.
-        settled = len(sums) if self._extra_size is None else len(extras)
+        settled_seqs = len(sums) if self._extra_size is None else len(extras)
         has_extras = self._extra_size is not None
-        total = 0
-        for item in items:
-            if isinstance(item, (Kept, Shortened)) and item.event.seq < settled:
+        newest = self._newest
+        count = 0
+        for one, other in zip(islice(newest.items, newest.settled), items, strict=False):
+            if one is not other:
+                break
+            count += 1
+        of_items = newest.sums[: count + 1]
+        total, settled = of_items[-1], len(items)
+        for item in islice(items, count, None):
+            if isinstance(item, (Kept, Shortened)):
                 seq = item.event.seq
-                is_kept = type(item) is Kept
-                total += sums[seq] - sums[seq - 1] if is_kept else self._measured(item.message)
-                if has_extras:
-                    total += extras[seq] - extras[seq - 1]
-                continue
+                if seq < settled_seqs:
+                    is_kept = type(item) is Kept
+                    total += sums[seq] - sums[seq - 1] if is_kept else self._measured(item.message)
+                    if has_extras:
+                        total += extras[seq] - extras[seq - 1]
+                    of_items.append(total)
+                    continue
+                settled = min(settled, len(of_items) - 1)
             total += self.item(history, item)
-        return total
+            of_items.append(total)
+        return _Head(items, of_items, settled)
 
     def _event(self, history: History, position: int) -> int:
         size = self._sums[position + 1] - self._sums[position]
@@ -166,6 +188,22 @@ class ProjectionSizes:
         for position in range(start, stop):
             size += self._extra_size(history, position)
         return size
+
+
+def _equal_at_start(before: Projection, after: Projection) -> int:
+    """How many items at the start are the same in both."""
+    count = 0
+    # Heads first: their items exist, those of a tail are made one by one.
+    for one, other in zip(before.head, after.head, strict=False):
+        if one is not other and one != other:
+            return count
+        count += 1
+    pairs = zip(_items(before), _items(after), strict=False)
+    for one, other in islice(pairs, count, None):
+        if one != other:
+            break
+        count += 1
+    return count
 
 
 def _items(projection: Projection) -> Iterator[Item]:
