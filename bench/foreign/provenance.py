@@ -10,6 +10,7 @@ the invariants find it (H1, H5).
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,8 @@ from bench.foreign.shown import Shown, ShownMessage
 from bench.foreign.wires import Key, call_key, message_key
 from bench.projection import Item, Kept, Projection, Shortened, Written
 
-# So many equal messages ("ok", "continue") are looked through for the best match of one.
+# So many equal messages ("ok", "continue") are looked through for the best match of one, the
+# newest for the last, and so on.
 _EQUALS_COMPARED = 32
 
 
@@ -98,8 +100,12 @@ def _longest_common(told: Sequence[Key], known: Sequence[Key]) -> list[tuple[int
     ends: list[int] = []
     links: list[tuple[int, int, int]] = []
     at_end: list[int] = []
+    times: Counter[Key] = Counter()
     for at in range(len(told) - 1, -1, -1):
-        for place in places.get(told[at], ())[-_EQUALS_COMPARED:]:
+        equals = places.get(told[at], [])
+        newest = len(equals) - times[told[at]]
+        times[told[at]] += 1
+        for place in equals[max(0, newest - _EQUALS_COMPARED) : max(0, newest)]:
             length = bisect_left(ends, -place)
             links.append((at, place, at_end[length - 1] if length else -1))
             if length == len(ends):
@@ -224,21 +230,27 @@ class _Items:
         # The places of the nearest neighbours that still stand, on both sides.
         self._before = _filled(positions, -1)
         self._after = _filled(positions[::-1], len(view.items))[::-1]
+        # Messages that are written side by side stand for the same; it is looked at once.
+        self._gaps: dict[tuple[int, int], list[int]] = {}
+        self._spans: dict[tuple[int, int], tuple[int, int]] = {}
 
     def made(self) -> list[Item]:
         """The items in order."""
-        gaps = [self._gap(index) for index in range(len(self._placed))]
-        written = [one.position is None for one in self._placed]
-        covered = {
-            place for gap, is_made in zip(gaps, written, strict=True) if is_made for place in gap
-        }
+        written = [index for index, one in enumerate(self._placed) if one.position is None]
+        gaps = {index: self._gap(index) for index in written}
+        covered = {place for gap in self._gaps.values() for place in gap}
         uncovered = [place for place in self._gone if place not in covered]
-        return [self._item(index, gaps[index], uncovered) for index in range(len(self._placed))]
+        return [
+            self._item(index, gaps.get(index, []), uncovered) for index in range(len(self._placed))
+        ]
 
     def _gap(self, index: int) -> list[int]:
         """The places of items that are gone between the neighbours that still stand."""
-        first = bisect_left(self._gone, self._before[index])
-        return self._gone[first : bisect_left(self._gone, self._after[index])]
+        between = self._before[index], self._after[index]
+        if between not in self._gaps:
+            first, last = (bisect_left(self._gone, place) for place in between)
+            self._gaps[between] = self._gone[first:last]
+        return self._gaps[between]
 
     def _item(self, index: int, gap: list[int], uncovered: list[int]) -> Item:
         placed = self._placed[index]
@@ -263,8 +275,11 @@ class _Items:
     def _covered(self, index: int, places: list[int]) -> tuple[int, int]:
         items = self._view.items
         if places:
-            seqs = [items[place].seqs for place in places]
-            return min(first for first, _ in seqs), max(last for _, last in seqs)
+            ends = places[0], places[-1]
+            if ends not in self._spans:
+                seqs = [items[place].seqs for place in places]
+                self._spans[ends] = min(a for a, _ in seqs), max(b for _, b in seqs)
+            return self._spans[ends]
         # Something was added and nothing is gone: it stands for the event before it.
         before = self._before[index]
         seq = items[before].seqs[1] if before >= 0 else 1

@@ -333,17 +333,22 @@ def check_strategy(strategy: Any, *, examples: int = 60) -> None:
         check_promise(wrapped, promise, examples=examples)
 
 
-def find_broken_promises(strategy: Strategy, *, examples: int = 60) -> list[BrokenPromise]:
+def find_broken_promises(
+    strategy: Strategy, *, examples: int = 60, shrinks_max: int | None = None
+) -> list[BrokenPromise]:
     """Every promise that is broken, each with the smallest session that shows it.
 
-    Projections can be wrong in several ways at once; each kind is searched for by itself.
+    Projections can be wrong in several ways at once; each kind is searched for by itself. So many
+    smaller sessions are tried for each, None = as many as Hypothesis likes to try.
     """
     broken: list[BrokenPromise] = []
     known: frozenset[str] = frozenset()
     for promise in PROMISES:
         for _ in range(_KINDS_MAX if promise in _ABOUT_PROJECTIONS else 1):
             try:
-                check_promise(strategy, promise, examples=examples, known=known)
+                check_promise(
+                    strategy, promise, examples=examples, known=known, shrinks_max=shrinks_max
+                )
             except BrokenPromise as found:
                 broken.append(found)
                 known |= {kind_of_finding(found.how)}

@@ -199,7 +199,7 @@ def test_every_mistake_is_told_with_a_small_history() -> None:
     def several(messages: Messages, window: int) -> Messages:
         return [one for one in messages[-3:] if one["role"] != "assistant"]
 
-    found = find_broken_promises(_strategy(several), examples=6)
+    found = find_broken_promises(_strategy(several), examples=6, shrinks_max=60)
     told = " ".join(one.how for one in found)
     for words in ("H1: message", "H4: leading system", "H4: the current user request"):
         assert words in told

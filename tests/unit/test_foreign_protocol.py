@@ -6,7 +6,7 @@ from importlib import resources
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -71,6 +71,7 @@ def _request(session: Session, wire: Wire, stop: int) -> ForeignRequest:
     )
 
 
+@settings(max_examples=25)
 @given(sessions(), st.sampled_from(("openai", "anthropic")), st.data())
 def test_what_is_sent_is_valid(session: Session, wire: Wire, data: st.DataObject) -> None:
     stop = data.draw(st.integers(1, len(session.events)))
