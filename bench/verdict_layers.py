@@ -67,7 +67,7 @@ def opaque_line(
     if not opaque:
         return ""
     names = listed([plain(name) for name in opaque])
-    leaves = "leaves" if len(opaque) == 1 else "leave"
+    leaves, are = ("leaves", "is") if len(opaque) == 1 else ("leave", "are")
     said = f"{names} {leaves} state that only its provider can read"
     measured = [name for name in opaque if name in ranked]
     if not measured:
@@ -79,7 +79,7 @@ def opaque_line(
     shown = in_layer_recovered(cells)
     means = [f"{plain(name)} {percent(_mean_kept(shown, name))}" for name in ranked]
     parts = [
-        f"{said} and is compared by what a reader answered alone (layer {RECOVERED}): "
+        f"{said} and {are} compared by what a reader answered alone (layer {RECOVERED}): "
         f"{listed(means)}"
     ]
     best = ranked[0]
