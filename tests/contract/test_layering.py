@@ -20,6 +20,7 @@ WORDS = {
 }
 JUDGEMENT = {
     "cache_folder",
+    "cache_prices",
     "canaries",
     "costs",
     "count_cache",
