@@ -85,6 +85,17 @@ def severity_sentence(row: Mapping[str, Any]) -> str:
     return f"Kept, {'; '.join(parts)}." if parts else ""
 
 
+def rules_sentence(row: Mapping[str, Any]) -> str:
+    """How many rules the candidate lost, and what so few still allow; empty without rules."""
+    rules = row["rules"]
+    if not rules["of"]:
+        return ""
+    return (
+        f"Rules (constraints and negations): the candidate lost {rules['lost']} of "
+        f"{_counted(rules['of'], 'rule')}, which allows up to {percent(rules['interval'][1])}."
+    )
+
+
 def kinds_sentence(row: Mapping[str, Any]) -> str:
     """The kinds of facts that fell most; empty where none did."""
     fallen = [one for one in row["kinds"] if one["difference"] < 0][:_KINDS_MAX]
@@ -140,7 +151,8 @@ def percent(value: float | None) -> str:
 def _one(row: Mapping[str, Any]) -> list[str]:
     sides = [sides_sentence(row) + ":"] if row["sessions"] or row["kinds"] else []
     lines = [power_sentence(row), *sides, verdict_sentence(row)]
-    lines += [line for line in (severity_sentence(row), kinds_sentence(row)) if line]
+    told = (severity_sentence(row), rules_sentence(row), kinds_sentence(row))
+    lines += [line for line in told if line]
     lines += lint_lines(row)
     lines += [f"Note: {excerpt(warning, 400)}." for warning in row["warnings"]]
     facts = row["worst_facts"][:_FACTS_MAX]

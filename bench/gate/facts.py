@@ -15,6 +15,7 @@ from bench.gate.records import KEPT, LOST, CellRecord, Unit
 from bench.gate.sides import Sides
 from bench.statistics import holm, sign_flip_p
 
+RULES: tuple[str, ...] = ("constraint", "negation")
 SEVERITIES: tuple[Severity, ...] = ("said_once", "re_readable")
 
 
@@ -88,6 +89,19 @@ def severities(sides: Sides) -> tuple[GroupShares, ...]:
     """Shares of what was said once and of what could be read again."""
     shares = {one.group: one for one, _ in _grouped(sides, lambda unit: unit.severity)}
     return tuple(shares[name] for name in SEVERITIES if name in shares)
+
+
+def lost_rules(sides: Sides) -> tuple[int, int]:
+    """How many rules (constraints and negations) the candidate lost in any draw, of how many."""
+    lost = {(one.session, one.place) for one in _all_facts(sides) if one.unit.kind in RULES}
+    asked = {
+        (cell.session, place)
+        for _, cells in cells_by_key(sides)
+        for cell in cells
+        for place, _ in _answers(cell)
+        if sides.candidate.record.session(cell.session).units[place].kind in RULES
+    }
+    return len(lost), len(asked)
 
 
 def _is_must_keep_lost(one: WorseFact) -> bool:

@@ -14,13 +14,20 @@ from bench.gate.decision import (
     refused,
     worst,
 )
-from bench.gate.facts import GroupShares, kinds, lost_must_keep, severities, worse_facts
+from bench.gate.facts import (
+    GroupShares,
+    kinds,
+    lost_must_keep,
+    lost_rules,
+    severities,
+    worse_facts,
+)
 from bench.gate.lints import lints_of
 from bench.gate.pairing import Paired, cells_by_key, check_match, metric_to_compare, pair_up
 from bench.gate.sides import Side, Sides
 from bench.gating.naming import WORST_FACTS_MAX, described
 from bench.metrics import Metric
-from bench.statistics import SESSIONS_MIN_FOR_P
+from bench.statistics import SESSIONS_MIN_FOR_P, wilson_interval
 from bench.verdict_recovered import READER_PROBLEM
 from bench.verdict_table import RECOVERED
 
@@ -85,6 +92,7 @@ def nothing_to_compare(reason: str, question: Question) -> dict[str, Any]:
         "candidate": empty,
         "facts_worse": 0,
         "must_keep_lost": 0,
+        "rules": {"lost": 0, "of": 0, "interval": None},
         **{name: [] for name in ("severity", "kinds", "unmeasured", "missing", "warnings")},
     }
 
@@ -186,6 +194,7 @@ def _document(
         "candidate": _side(sides.candidate, decision.mean_candidate),
         "facts_worse": len(facts),
         "must_keep_lost": len(must_keep),
+        "rules": _rules(sides),
         "severity": [_shares(row) for row in severities(sides)],
         "kinds": [_shares(row) for row in kinds(sides)],
         "unmeasured": [{"session": name, "reason": why} for name, why in paired.unmeasured.items()],
@@ -204,6 +213,12 @@ def _side(side: Side, mean: float | None) -> dict[str, Any]:
         "mean": mean,
         "summaries": asdict(lints),
     }
+
+
+def _rules(sides: Sides) -> dict[str, Any]:
+    """Lost rules with the Wilson interval of their share: none of 30 still allows 11%."""
+    lost, asked = lost_rules(sides)
+    return {"lost": lost, "of": asked, "interval": wilson_interval(lost, asked)}
 
 
 def _shares(row: GroupShares) -> dict[str, Any]:

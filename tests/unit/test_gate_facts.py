@@ -133,3 +133,11 @@ def test_a_prompt_that_asks_for_less_is_told() -> None:
     assert "the candidate's prompt no longer asks for ## Facts" in document["warnings"]
     same = compare([sides(one, replace(two, headings={new: one.headings[old]}))], Question())
     assert not any("asks for" in warning for warning in same["warnings"])
+
+
+def test_no_lost_rule_among_few_still_allows_some() -> None:
+    found = compare([sides(marked(*["111"] * 30), marked(*["110"] * 30))], Question())["rules"]
+    assert (found["lost"], found["of"]) == (0, 30)
+    assert found["interval"][1] == pytest.approx(0.114, abs=0.001)
+    one_lost = compare([sides(marked("111", "111"), marked("011", "111"))], Question())["rules"]
+    assert (one_lost["lost"], one_lost["of"]) == (1, 2)
