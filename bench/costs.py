@@ -101,6 +101,9 @@ def _asked(replay: Replay, prices: CachePrices) -> dict[int, float]:
     """What the summariser is billed, by the request that it was asked for."""
     found: dict[int, float] = {}
     for one in replay.compactions:
-        units = one.ask_input_tokens + prices.output * one.ask_output_tokens
+        # Only a provider's own compaction reads the agent's cache; other prompts share no prefix.
+        cached = one.ask_cached_tokens if one.ask_cached_tokens >= prices.prefix_tokens_min else 0
+        units = one.ask_input_tokens - cached + prices.read * cached
+        units += prices.output * one.ask_output_tokens
         found[one.request] = found.get(one.request, 0.0) + units
     return found

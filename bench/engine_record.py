@@ -97,6 +97,7 @@ def observed(
         head=heads.index(after),
         violations=tried.violations,
         details=diagnostics,
+        ask_cached_tokens=ask.cached_tokens,
         repetition=tried.repetition,
         tail_start=after.tail_start,
     )

@@ -67,6 +67,7 @@ class CompactionObservation:
     head: int
     violations: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
+    ask_cached_tokens: int = 0
     repetition: int = 0
     tail_start: int = 0
 

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from bench.cli.native_options import native_warnings, with_native
 from bench.conversation import Conversation
+from bench.costs import DEFAULT_PRICES, billed, costs
 from bench.engine import Engine
 from bench.errors import UsageError
 from bench.events import Event, Message, Session
 from bench.history import History
+from bench.judging import replay_control
 from bench.models import LossyModel, OfflineModel
 from bench.observations import Replay
 from bench.projection import Native, Projection
@@ -403,3 +405,23 @@ def test_what_is_left_out_is_said() -> None:
     assert left_out.startswith("native is left out: the API of openai:x has no compaction")
     (partly,) = native_warnings(["native"], ["openai:x", "offline"], is_default=True)
     assert partly.startswith("native compacts nothing with some models: the API of openai:x")
+
+
+def test_what_the_pass_reads_from_the_cache_is_billed_so() -> None:
+    told_session = marked_session(40)
+    arbiter = provider(8_000, overhead_tokens=2_000)
+    seen = replay(told_session, NativeCompaction(), arbiter)
+    first = next(one for one in seen.compactions if one.outcome == "accepted")
+    assert 1_024 <= first.ask_cached_tokens <= first.ask_input_tokens
+    ceiling = replay_control(told_session, "keep_all", overhead_tokens=2_000)
+    nothing_cached = replace(
+        seen, compactions=tuple(replace(c, ask_cached_tokens=0) for c in seen.compactions)
+    )
+    dear, cheap = (costs(one, ceiling) for one in (nothing_cached, seen))
+    assert (dear.tokens_sent, dear.tokens_saved) == (cheap.tokens_sent, cheap.tokens_saved)
+    assert dear.cost_ratio is not None
+    assert cheap.cost_ratio is not None
+    baseline = sum(billed(one, DEFAULT_PRICES) for one in ceiling.requests)
+    cached = sum(one.ask_cached_tokens for one in seen.compactions)
+    saved = cached * (1 - DEFAULT_PRICES.read) / baseline
+    assert dear.cost_ratio - cheap.cost_ratio == pytest.approx(saved)
