@@ -7,6 +7,7 @@ from typing import Any
 
 from bench.cli.main import EXIT_FINE
 from bench.cli.model_options import check_model, settings_of, tell_host
+from bench.cli.money_options import limited
 from bench.cli.output import harmless, print_json
 from bench.engine import policy_of
 from bench.errors import UsageError
@@ -15,11 +16,11 @@ from bench.facts_file import facts_beside
 from bench.history import History
 from bench.judging import recovery_tokens
 from bench.loading import load_sessions
-from bench.models import make_model
+from bench.models import ModelSettings, make_model
 from bench.observations import Replay
 from bench.projection import Item, Kept, Native, Projection, Written
 from bench.providers.simulated import SimulatedProvider
-from bench.registry import check_ready, make_strategy
+from bench.registry import NamedStrategy, check_ready, make_strategy
 from bench.replay import replay
 from bench.scoring_recoverable import has_references
 from bench.strategy import Declined, strategy_for
@@ -38,6 +39,11 @@ def compact(arguments: argparse.Namespace) -> int:
     check_ready((named,))
     model = make_model(arguments.model)
     settings = check_model(model.name, settings_of(arguments))
+    with limited(arguments, [model.name], settings) as limited_settings:
+        return _compact(arguments, named, limited_settings)
+
+
+def _compact(arguments: argparse.Namespace, named: NamedStrategy, settings: ModelSettings) -> int:
     model = make_model(arguments.model, settings)
     session = _one_session(arguments)
     try:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
+from bench.cli.money_options import add_money_options, limited
 from bench.errors import UsageError
 
 _EXIT_FINE = 0
@@ -26,6 +27,7 @@ def add_calibrate_judge(commands: Any) -> None:
     command.add_argument("--judge", required=True, metavar="MODEL", help="who judges")
     command.add_argument("--out", required=True, metavar="FILE", help="the calibration to write")
     command.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_money_options(command, has_dry_run=False)
 
 
 def calibrate_judge(arguments: argparse.Namespace) -> int:
@@ -34,15 +36,18 @@ def calibrate_judge(arguments: argparse.Namespace) -> int:
     from bench.cli.progress import clear_line, progress_line
     from bench.judge_calibration import calibrate, read_pairs, write_calibration
     from bench.models import RespondingModel, make_model
+    from bench.models.settings import DEFAULT_SETTINGS
 
     pairs = read_pairs(arguments.pairs)
     if not Path(arguments.out).absolute().parent.is_dir():
         raise UsageError(f"--out {arguments.out}: its folder isn't there")
     try:
-        judge = make_model(arguments.judge, purpose="judge")
+        name = make_model(arguments.judge).name
+        with limited(arguments, [name], DEFAULT_SETTINGS) as settings:
+            judge = make_model(name, settings, purpose="judge")
+            found = calibrate(cast("RespondingModel", judge), pairs, progress=progress_line)
     except UsageError as error:
         raise UsageError(str(error).replace("--model", "--judge", 1)) from None
-    found = calibrate(cast("RespondingModel", judge), pairs, progress=progress_line)
     clear_line()
     write_calibration(arguments.out, found)
     if arguments.json:

@@ -139,6 +139,7 @@ def _add_compact(commands: Commands) -> None:
     compact.add_argument("--diff", action="store_true", help="what became of every event")
     compact.add_argument("--json", action="store_true", help="one JSON document on stdout")
     add_model_options(compact)
+    add_money_options(compact, has_dry_run=False)
 
 
 def _add_report(commands: Commands) -> None:

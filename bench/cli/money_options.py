@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import UsageError
@@ -13,6 +16,7 @@ from bench.errors import UsageError
 if TYPE_CHECKING:
     from bench.cli.progress import Progress
     from bench.estimating import Estimate
+    from bench.models.settings import ModelSettings
     from bench.prices import ModelPrice
     from bench.spending import Ledger, Limits
     from bench.store import Run
@@ -22,13 +26,14 @@ BUDGET_USD = 5.0
 MONEY_KEYS: tuple[str, ...] = ("prices", "budget_usd", "budget_tokens")
 
 
-def add_money_options(command: argparse.ArgumentParser) -> None:
+def add_money_options(command: Any, *, has_dry_run: bool = True) -> None:
     """Adds `--dry-run`, `--prices`, `--budget-usd` and `--budget-tokens`."""
-    command.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="say what real models would be asked and what it would cost; no call is made",
-    )
+    if has_dry_run:
+        command.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="say what real models would be asked and what it would cost; no call is made",
+        )
     command.add_argument(
         "--prices", metavar="FILE.toml", help="prices of models, in place of bundled ones or added"
     )
@@ -74,10 +79,37 @@ def money_of(arguments: argparse.Namespace, options: RunOptions) -> Money:
     Raises UsageError for a model without a price, unless tokens are limited or its server is on
     this machine.
     """
+    from bench.tasks import real_models_of
+
+    return _money_for(arguments, real_models_of(options, options.models), options.settings)
+
+
+@contextmanager
+def limited(
+    arguments: argparse.Namespace, models: Sequence[str], settings: ModelSettings
+) -> Iterator[ModelSettings]:
+    """Settings with a purse, for a command that keeps no run: its ledger goes when it ends.
+
+    Raises UsageError as `money_of` does.
+    """
+    from bench.probing_options import is_stand_in
+    from bench.spending import FILE_NAME, Ledger, LedgerPurse
+
+    money = _money_for(arguments, [model for model in models if not is_stand_in(model)], settings)
+    if not money.is_needed:
+        yield settings
+        return
+    with TemporaryDirectory() as folder:
+        ledger = Ledger(Path(folder) / FILE_NAME, money.limits)
+        yield replace(settings, purse=LedgerPurse(ledger, money.prices))
+
+
+def _money_for(
+    arguments: argparse.Namespace, models: Sequence[str], settings: ModelSettings
+) -> Money:
     from bench.prices import load_prices
     from bench.providers.vendors import base_url_of, host_of, is_loopback, parse_remote
     from bench.spending import Limits
-    from bench.tasks import real_models_of
 
     for option, value in (
         ("--budget-usd", arguments.budget_usd),
@@ -87,9 +119,7 @@ def money_of(arguments: argparse.Namespace, options: RunOptions) -> Money:
         if value is not None and not (is_number and math.isfinite(value) and value > 0):
             raise UsageError(f"{option} {value}: give a number above 0")
     table = load_prices(arguments.prices)
-    models = real_models_of(options, options.models)
     prices = {model: table.price_of(model) for model in models}
-    settings = options.settings
     free: list[str] = []
     for model in (model for model, price in prices.items() if price is None):
         if is_loopback(base_url_of(parse_remote(model)[0], settings)):
