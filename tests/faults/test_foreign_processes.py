@@ -223,6 +223,7 @@ LINES = {
         "ended with exit code 0 in the middle of a line",
     ),
     "none": ("sys.exit(0)", "ended with exit code 0 before it answered"),
+    "garbage": ("print('Loading', flush=True)", "its answer is no JSON: 'Loading'"),
 }
 
 
