@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.errors import UsageError
 from bench.providers.vendors import base_url_of, key_of, parse_remote
-from bench.registry import make_strategies
+from bench.registry import check_ready, make_strategies
 from bench.specs import parse_specs
 from bench.tasks import RunOptions, real_models_of
 
@@ -92,7 +92,7 @@ def problem_with(options: RunOptions, files: Mapping[str, str]) -> str:
             if file_digest(path) != wanted:
                 return f"{path} is another file there than here"
         for spec in options.specs:
-            make_strategies(spec, prompts=options.prompts)
+            check_ready(make_strategies(spec, prompts=options.prompts))
         if not options.settings.is_replay_only:
             for model in real_models_of(options, options.models):
                 vendor, _ = parse_remote(model)
