@@ -214,11 +214,12 @@ class MessageStrategy(Protocol):
     A frozen dataclass with this method is wrapped into a `Strategy` (`bench.foreign.adapter`).
     `messages` are those of a Chat Completions request, freshly made, free to be changed; `window`
     is in tokens. Which of the keywords `tools`, `ask`, `state`, `request_at` (where the current
-    user request stands), `reason`, `seed` and `budget` it is called with, its signature says. It returns the shorter list, None when there is nothing to do,
-    or a pair of either and a JSON value that is its next `state`. It may be async. It raises
-    Declined. Optional attributes are those of a strategy, and `calls` ("trigger" or "every":
-    whether it is called above the threshold or before every request) and `lasting` (False: its
-    answer serves one request, the next one starts from what was before).
+    user request stands), `reason`, `seed` and `budget` it is called with, its signature says. It
+    returns the shorter list, None when there is nothing to do, or a pair of either and a JSON value
+    that is its next `state`. It may be async. It raises Declined. Optional attributes are those of
+    a strategy, and `calls` ("trigger" or "every": whether it is called above the threshold or
+    before every request) and `lasting` (False: its answer serves one request, the next one starts
+    from what was before).
     """
 
     @property
