@@ -21,7 +21,6 @@ from bench.foreign.shown import Shown, ShownMessage
 from bench.found_facts import find_uses
 from bench.history import History
 from bench.invariants import violations
-from bench.matching import CASE_SENSITIVE_KINDS, find, normalise
 from bench.models import OfflineModel
 from bench.observations import Replay, RequestObservation, Retries
 from bench.plan import CONTROLS
@@ -30,9 +29,8 @@ from bench.providers.simulated import SimulatedProvider, message_tokens
 from bench.registry import make_strategy
 from bench.scoring import Scores, Share, score
 from bench.scoring_facts import needle_of
-from bench.session_index import Needle, SessionIndex, ascii_words
+from bench.session_index import Needle, SessionIndex
 from bench.strategy import Budget
-from bench.visible_text import visible_text
 from bench.wire.rendering import render, visible_texts
 
 # Answers at the end of the session whose entities must still be there to go on.
@@ -54,8 +52,8 @@ class View:
     """What one list of messages shows of the session: the result, the ceiling or the floor.
 
     `present` is over all facts, `current` over those that have a wrong form, `bound` over those
-    with a subject: the value stands in one line with it, or right below. `recent` is over the
-    entities that the last answers used. `invented` counts written entities that were never said.
+    with a subject: the value stands beside it. `recent` is over the entities that the last answers
+    used. `invented` counts written entities that were never said.
     """
 
     name: str
@@ -68,7 +66,6 @@ class View:
     recent: Share
     invented: Share
     scores: Scores
-    bound_facts: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +131,7 @@ def measure(before: Session, after: Session, facts: Sequence[Fact] = ()) -> Befo
     def view(name: str, seen: Replay, messages: Sequence[Message] | None = None) -> View:
         shown = seen.projection(0, history)
         scores = score(index, asked, recent, seen, history)
-        return _view(name, scores, shown, shown.messages if messages is None else messages, asked)
+        return _view(name, scores, shown.messages if messages is None else messages)
 
     controls = {name: _control(session, name) for name in CONTROLS}
     return BeforeAfter(
@@ -236,10 +233,7 @@ def _replay_of(session_id: str, projection: Projection) -> Replay:
     return Replay(session_id, (request,), 1, (projection.head,), (), Retries(), None)
 
 
-def _view(
-    name: str, scores: Scores, shown: Projection, messages: Sequence[Message], facts: Sequence[Fact]
-) -> View:
-    bound = frozenset(fact.id for fact in facts if _is_bound(fact, shown))
+def _view(name: str, scores: Scores, messages: Sequence[Message]) -> View:
     currencies = [one.currency for one in scores.facts if one.currency is not None]
     return View(
         name=name,
@@ -248,38 +242,16 @@ def _view(
         present=scores.present,
         current=_share(one in ("current_only", "both") for one in currencies),
         stale=scores.stale,
-        bound=_share(fact.id in bound for fact in facts if fact.subject.strip()),
+        bound=scores.bound,
         recent=_share(bool(each) for each in scores.visible),
         invented=scores.invented,
         scores=scores,
-        bound_facts=bound,
     )
 
 
 def _share(answers: Iterable[bool]) -> Share:
     counted = list(answers)
     return Share(sum(counted), len(counted))
-
-
-def _is_bound(fact: Fact, shown: Projection) -> bool:
-    """Whether a line holds the value and half of the subject's words, the line above included."""
-    words = ascii_words(normalise(fact.subject).lower()) or set(normalise(fact.subject))
-    needles = [needle_of(value) for value in (fact.value, *fact.aliases) if value.strip()]
-    for item in shown.items:
-        above = ""
-        for line in visible_text(item.message).splitlines():
-            line = normalise(line)
-            both = f"{above} {line}".lower()
-            above = line
-            if not any(find(_spelled(line, one), one.key, one.kind) >= 0 for one in needles):
-                continue
-            if 2 * sum(word in both for word in words) >= len(words):
-                return True
-    return False
-
-
-def _spelled(line: str, needle: Needle) -> str:
-    return line if needle.kind in CASE_SENSITIVE_KINDS else line.lower()
 
 
 def _not_told(index: SessionIndex, facts: Sequence[Fact]) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ def document(before: Session, after: Session, found: BeforeAfter) -> dict[str, A
                 "is_told": fact.id not in found.not_told,
                 "is_present": outcomes[fact.id].is_present,
                 "currency": outcomes[fact.id].currency,
-                "is_bound": fact.id in found.after.bound_facts,
+                "is_bound": outcomes[fact.id].is_bound,
                 "must_keep": fact.must_keep,
             }
             for fact in found.facts

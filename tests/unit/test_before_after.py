@@ -85,10 +85,11 @@ def test_nothing_compacted_keeps_everything_and_the_bare_request_nothing() -> No
 
 
 def test_a_value_beside_its_subject_is_bound() -> None:
-    apart = _after("system: Be terse.", "user: timeout_ms matters.\nmore\nand 9125", _NEWEST)
+    far = "nothing to see here " * 20
+    apart = _after("system: Be terse.", f"user: timeout_ms matters. {far} and 9125", _NEWEST)
     beside = _after("system: Be terse.", "user: timeout_ms:\n9125", _NEWEST)
-    assert measure(_BEFORE, apart, _FACTS).after.bound_facts == frozenset()
-    assert measure(_BEFORE, beside, _FACTS).after.bound_facts == {"wait"}
+    assert measure(_BEFORE, apart, _FACTS).after.bound.hits == 0
+    assert measure(_BEFORE, beside, _FACTS).after.bound.hits == 1
 
 
 def test_what_was_never_said_is_invented() -> None:
