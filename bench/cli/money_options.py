@@ -237,8 +237,9 @@ def dry_run(tasks: Sequence[Task], money: Money, progress: Progress, *, as_json:
     _print_stages(estimate)
     print(_cost(estimate, money, 0.0))
     print(
-        f"Expected: as the offline stand-in would compact. Worst: the same calls with answers at "
-        f"their cap and every try billed. Prices as of {money.as_of}; no call was made."
+        "Expected: as the offline stand-in would compact, nothing read from a prompt cache. Worst: "
+        "the same calls with answers at their cap and every try billed. Prices as of "
+        f"{money.as_of}; no call was made."
     )
 
 
@@ -312,7 +313,6 @@ def _plural(number: int, noun: str) -> str:
 
 
 def _print_stages(estimate: Estimate) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -320,7 +320,7 @@ def _print_stages(estimate: Estimate) -> None:
     from bench.cli.output import harmless
     from bench.money import usd_text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=None, padding=(0, 1, 0, 0))
     for heading in ("stage", "model"):
         table.add_column(heading, overflow="fold")
     for heading in ("calls", "re-\ncorded", "tokens\nin", "tokens\nout", "ex-\npected", "worst"):
@@ -336,4 +336,6 @@ def _print_stages(estimate: Estimate) -> None:
             f"{stage.tokens_output:,}",
             *("no price" if value is None else usd_text(value) for value in usd),
         )
+    print()
     Console(highlight=False).print(table)
+    print()
