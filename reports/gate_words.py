@@ -38,6 +38,8 @@ def power_sentence(row: Mapping[str, Any]) -> str:
     if not row["sessions"]:
         return "Nothing was compared, so no drop of any size could have been seen."
     sessions = _counted(row["sessions"], "session")
+    if row["independent"] < row["sessions"]:
+        sessions += f" ({_counted(row['independent'], 'independent group')})"
     smallest = row["smallest_detectable"]
     if smallest is None:
         return f"{sessions} can show no drop of any size: at least 6 independent ones are needed."
