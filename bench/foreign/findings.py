@@ -19,6 +19,8 @@ def answer_problems(shown: Shown, answer: Sequence[Message]) -> list[str]:
     others = [message for message in answer if message.role != "system"]
     shown_others = [one.message for one in shown.messages if one.message.role != "system"]
     if not others:
+        if not shown_others:
+            return problems
         problems.append("H5: its answer holds no message but system ones")
     elif shown.wire == "anthropic" and others[0].role == "assistant":
         problems.append("H5: its answer opens with an assistant message")

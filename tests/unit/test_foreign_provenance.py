@@ -1,5 +1,6 @@
 """What foreign code kept, shortened and wrote is found out by comparing, and nothing is hidden."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -7,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.events import Event, Message, Session, ToolCall
+from bench.events import Attachment, Event, Message, Session, ToolCall
 from bench.foreign.findings import answer_problems
 from bench.foreign.provenance import inferred
 from bench.foreign.shown import Wire, shown
 from bench.foreign.wires import message_key
 from bench.history import History
 from bench.invariants import violations
+from bench.observations import item_from_json, item_to_json
 from bench.projection import Kept, Projection, Shortened, Written
 from bench.testing import sessions
 from bench.wire.rendering import LEADING_LINE
@@ -234,6 +236,31 @@ def test_items_of_the_view_are_the_same_objects() -> None:
     projection, _ = _answered(view, lambda m: [m[0], *m[6:]])
     assert all(isinstance(item, Kept) for item in projection.items)
     assert projection.tail_start == 6
+
+
+def test_a_view_of_system_messages_alone_may_stay_so() -> None:
+    view = _view(MESSAGES[:1])
+    projection, problems = _answered(view, lambda m: m)
+    assert problems == [] and projection.shows_the_same_as(view)
+
+
+def test_items_with_calls_results_and_attachments_are_stored_whole() -> None:
+    view = _view()
+    picture = (Attachment("image/png", "aGk="),)
+    shortened = replace(MESSAGES[3], text="-", attachments=picture)
+    items = [
+        Written(Message("assistant", "Looking.", CALLS), 2, 5),
+        Written(Message("tool", "found", call_id="a"), 2, 5),
+        Written(Message("user", "See.", attachments=picture), 6, 6),
+        Written(Message("user", "Only text."), 6, 6),
+        Shortened(view.history[3], shortened),
+        Shortened(view.history[4], replace(MESSAGES[4], text="-")),
+    ]
+    stored = [json.loads(json.dumps(item_to_json(item))) for item in items]
+    assert [item_from_json(one, view.history) for one in stored] == items
+    # What most items don't have isn't written down.
+    assert set(stored[3]) == {"kind", "role", "text", "first_seq", "last_seq"}
+    assert set(stored[5]) == {"kind", "seq", "text", "reference"}
 
 
 def test_an_event_that_was_shortened_before_stays_so() -> None:
