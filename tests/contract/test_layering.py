@@ -21,6 +21,7 @@ WORDS = {
 JUDGEMENT = {
     "cache_folder",
     "cache_prices",
+    "cache_prices",
     "canaries",
     "costs",
     "count_cache",
