@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from bench.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from bench.cli.progress import Progress
     from bench.estimating import Estimate
     from bench.models.settings import ModelSettings
@@ -233,13 +235,19 @@ def dry_run(tasks: Sequence[Task], money: Money, progress: Progress, *, as_json:
     if not estimate.stages:
         print("Nothing is paid: no real model is asked by what is left to run.")
         return
-    print(_sending(estimate, money))
-    _print_stages(estimate)
-    print(_cost(estimate, money, 0.0))
-    print(
-        "Expected: as the offline stand-in would compact, nothing read from a prompt cache. Worst: "
-        "the same calls with answers at their cap and every try billed. Prices as of "
-        f"{money.as_of}; no call was made."
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(Text(_sending(estimate, money)))
+    _print_stages(estimate, console)
+    console.print(Text(_cost(estimate, money, 0.0)))
+    console.print(
+        Text(
+            "Expected: as the offline stand-in would compact, nothing read from a prompt cache. "
+            "Worst: the same calls with answers at their cap and every try billed. Prices as of "
+            f"{money.as_of}; no call was made."
+        )
     )
 
 
@@ -312,30 +320,29 @@ def _plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def _print_stages(estimate: Estimate) -> None:
-    from rich.console import Console
+def _print_stages(estimate: Estimate, console: Console) -> None:
+    """A table for each model."""
     from rich.table import Table
     from rich.text import Text
 
     from bench.cli.output import harmless
     from bench.money import usd_text
 
-    table = Table(box=None, padding=(0, 1, 0, 0))
-    for heading in ("stage", "model"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("calls", "re-\ncorded", "tokens\nin", "tokens\nout", "ex-\npected", "worst"):
-        table.add_column(heading, justify="right", vertical="bottom")
-    for stage in estimate.stages:
-        usd = (stage.usd, stage.usd_worst)
-        table.add_row(
-            Text(stage.stage),
-            Text(harmless(stage.model, 40)),
-            f"{stage.calls:,}",
-            f"{stage.recorded:,}",
-            f"{stage.tokens_input:,}",
-            f"{stage.tokens_output:,}",
-            *("no price" if value is None else usd_text(value) for value in usd),
-        )
-    print()
-    Console(highlight=False).print(table)
-    print()
+    for model in dict.fromkeys(stage.model for stage in estimate.stages):
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        table.add_column(Text(harmless(model, 40)), overflow="fold")
+        for heading in ("calls", "recorded", "tokens in", "out", "expected", "worst"):
+            table.add_column(heading, justify="right")
+        for stage in (one for one in estimate.stages if one.model == model):
+            usd = (stage.usd, stage.usd_worst)
+            table.add_row(
+                Text(stage.stage),
+                f"{stage.calls:,}",
+                f"{stage.recorded:,}",
+                f"{stage.tokens_input:,}",
+                f"{stage.tokens_output:,}",
+                *("no price" if value is None else usd_text(value) for value in usd),
+            )
+        console.print()
+        console.print(table)
+    console.print()

@@ -80,9 +80,10 @@ def test_a_dry_run_says_what_a_run_then_costs_and_calls_nobody(
 def test_people_read_the_same(run: Any) -> None:
     dry = run("--dry-run")
     assert "summaries" in dry.out and "no call was made" in dry.out
-    assert max(map(len, dry.out.splitlines()[:8])) <= 110
+    assert max(map(len, dry.out.splitlines())) <= 80
     ran = run("--out", "one")
-    assert "Real models cost $0.0" in ran.out and "(expected $0.0" in ran.out
+    said = " ".join(ran.out.split())
+    assert "Real models cost $0.0" in said and "(expected $0.0" in said
 
 
 def test_a_used_up_budget_stops_the_run_which_then_ends_as_if_nothing_had_been(
