@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     kinds, languages = ("chat", "support"), ("en", "zh")
-    write_corpus(tmp_path / "s", sessions=8, events=32, seed=3, kinds=kinds, languages=languages)
+    write_corpus(tmp_path / "s", sessions=8, events=24, seed=3, kinds=kinds, languages=languages)
     (tmp_path / "short.md").write_text(SHORT, "utf-8")
     (tmp_path / "long.md").write_text(LONG, "utf-8")
     prompts = ("--prompt", "short.md", "--against", "long.md")
@@ -38,14 +40,13 @@ def test_a_gate_asks_each_question_once(words: tuple[str, ...], capsys: Any) -> 
         assert asked >= 12
         told = capsys.readouterr().out
         again = gate(*words, "--base-url", server.url, "--out", "cells")
-        elsewhere = gate(*words, "--base-url", server.url, "--out", "other")
         assert len(server.posts) == asked
         url = server.url
     # The server is gone, the answers are kept.
     offline = gate(*words, "--base-url", url, "--out", "third", "--replay-only")
-    assert first == again == elsewhere == offline
+    assert first == again == offline
     verdict = next(line for line in told.splitlines() if line.startswith(("PASS", "INC", "REG")))
-    assert capsys.readouterr().out.splitlines().count(verdict) == 3
+    assert capsys.readouterr().out.splitlines().count(verdict) == 2
 
 
 def test_a_gate_that_was_halted_goes_on_where_it_stopped(
@@ -59,9 +60,9 @@ def test_a_gate_that_was_halted_goes_on_where_it_stopped(
         assert "Traceback" not in said.err
         server.begin_anew(never)
         assert gate(*command) in (0, 1)
-        assert "cells were replayed now" in capsys.readouterr().out
-        whole = len(server.posts)
-        fresh = (*words[:-1], "anew", "--base-url", server.url, "--out", "whole")
-        server.begin_anew(never)
-        assert gate(*fresh) in (0, 1)
-        assert whole < len(server.posts)
+        replayed = re.search(r"(\d+) of 32 cells were replayed now", capsys.readouterr().out)
+        assert replayed is not None
+        # What was finished before isn't replayed, and what was answered before isn't asked.
+        assert int(replayed[1]) < 32
+        bodies = [json.dumps(post.body, sort_keys=True) for post in server.posts]
+        assert len(set(bodies)) == len(bodies)
