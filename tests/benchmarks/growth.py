@@ -34,6 +34,8 @@ TEXT_CHARACTERS_MAX = 200
 # Short ones are measured several times, with several bare passes at both sides of each.
 REPEATS = {1_000: 15, 10_000: 7, 100_000: 3}
 PASSES_AROUND = 3
+# Calls are counted up to this size; the count is the same on every machine, however busy.
+COUNTED_EVENTS_MAX = 100_000
 # Below this a session hardly leaves its first window, and a process its first pages.
 SETTLED_EVENTS = 10_000
 
@@ -50,6 +52,7 @@ class Grown:
     session_bytes: int
     replay_bytes: int
     is_whole: bool
+    calls: int | None = None
 
 
 def told_again(events: int) -> Session:
@@ -117,6 +120,7 @@ def _one(strategy: str, events: int) -> Grown:
         session_bytes=told - empty,
         replay_bytes=replayed - told,
         is_whole=seen[0].stopped is None,
+        calls=measuring.calls_of(work) if events <= COUNTED_EVENTS_MAX else None,
     )
 
 
@@ -151,8 +155,10 @@ def table(grown: Sequence[Grown]) -> str:
         "replay",
         "events",
         "compactions",
+        "us an event",
         "passes of bare tiktoken",
         "growth an event",
+        "calls an event",
         "session in memory",
         "replay beside it, an event",
     ]
@@ -164,8 +170,10 @@ def table(grown: Sequence[Grown]) -> str:
                 one.strategy + ("" if one.is_whole else " (stopped)"),
                 f"{one.events:,}",
                 f"{one.compactions:,}",
+                f"{one.seconds / one.events * 1e6:.0f}",
                 f"{one.ratio:.2f}",
                 "" if growth is None else f"{growth:.2f}",
+                "" if one.calls is None else f"{one.calls / one.events:.1f}",
                 f"{one.session_bytes / 1e6:,.0f} MB",
                 f"{one.replay_bytes / one.events:,.0f} bytes",
             ]

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import FrameType
 
 from bench import count_cache, scoring_cache, tokens, tokens_fast
 from bench.cache_folder import CACHE_VARIABLE
@@ -153,6 +154,22 @@ def processor_seconds(work: Callable[[], object]) -> float:
     started = time.process_time()
     work()
     return time.process_time() - started
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions, of Python and of C, a piece of work calls."""
+    calls = 0
+
+    def told(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(told)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
 
 
 def ratio_to(bare: Bare, work: Callable[[], object], before: Callable[[], object]) -> float:

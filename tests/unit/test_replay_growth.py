@@ -1,44 +1,24 @@
 """The work of a replay grows with what is new: counted in calls and bytes, never in seconds."""
 
-import sys
 import tracemalloc
-from collections.abc import Callable, Sequence
 from functools import cache
-from types import FrameType
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import tokens
-from bench.events import Message, Session
+from bench.events import Session
 from bench.generator import generate_session
 from bench.history import History
-from bench.models import Completion
 from bench.observations import Replay
 from bench.projection import Projection
-from bench.providers.simulated import SimulatedProvider
-from bench.registry import make_strategy
-from bench.replay import replay
 from strategies.layered import encoding
 from strategies.layered.planner import plan, span_of
+from tests.benchmarks.measuring import InstantModel, calls_of, replay_of
 
 WINDOW = 16_000
 SPECS = ("keep_all", "empty", "head_tail", "layered")
-
-
-class _InstantModel:
-    name = "instant"
-    is_stand_in = True
-
-    def complete(
-        self, messages: Sequence[Message], *, output_tokens_max: int, seed: int
-    ) -> Completion:
-        return Completion(
-            "## Goal\nSail.\n\n## Progress\nLeft.\n\n## Key Decisions\nGo north.\n\n"
-            "## Next Steps\nSet the jib.\n\n## Critical Context\nThe tide turns at 14:20."
-        )
 
 
 @cache
@@ -47,26 +27,7 @@ def _session(events: int) -> Session:
 
 
 def _replay(session: Session, spec: str) -> Replay:
-    provider = SimulatedProvider(
-        _InstantModel(), WINDOW, tools=session.tools, ignore_window=spec == "keep_all"
-    )
-    return replay(session, make_strategy(spec).strategy, provider)
-
-
-def _calls(work: Callable[[], object]) -> int:
-    """How many functions, of Python and of C, a piece of work calls."""
-    calls = 0
-
-    def told(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    sys.setprofile(told)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return calls
+    return replay_of(session, spec, InstantModel(), WINDOW)
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -77,7 +38,7 @@ def test_calls_grow_with_the_events(spec: str) -> None:
         seen = _replay(session, spec)
         assert seen.stopped is None
         # Counts and sizes are known by now, so that only the machinery is left.
-        calls.append(_calls(lambda session=session: _replay(session, spec)) / len(session.events))
+        calls.append(calls_of(lambda session=session: _replay(session, spec)) / len(session.events))
     assert calls[1] < calls[0] * 1.15
 
 
