@@ -32,7 +32,7 @@ def add_probe_options(command: Any) -> None:
     command.add_argument(
         "--calibration",
         metavar="FILE",
-        help="the file that `compaction-bench judge` wrote for this judge",
+        help="the file that `compaction-bench calibrate-judge` wrote for this judge",
     )
 
 

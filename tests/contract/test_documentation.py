@@ -1,5 +1,6 @@
 """README says what is there: public names, entity table, strategies, commands, pictures."""
 
+import argparse
 import re
 from pathlib import Path
 
@@ -32,12 +33,25 @@ def test_every_strategy_and_format_is_named() -> None:
         assert f"`{one.NAME}`" in README
 
 
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Every command below a parser by its words, actions of commands too."""
+    found: dict[str, argparse.ArgumentParser] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, below in action.choices.items():
+                found[name] = below
+                found |= {f"{name} {words}": one for words, one in _commands(below).items()}
+    return found
+
+
 def test_every_command_and_option_is_named() -> None:
-    help_texts = build_parser().format_help()
-    commands = re.findall(r"^    (\w+)\s", help_texts, flags=re.MULTILINE)
-    assert {"run", "compact", "report", "sessions", "strategies", "verify"} <= set(commands)
-    for command in commands:
-        assert f"`{command}" in README, command
+    commands = _commands(build_parser())
+    assert {"run", "compact", "report", "sessions inspect", "strategies", "verify"} <= set(commands)
+    for words, parser in commands.items():
+        assert f"`{words}" in README, words
+        for option in parser._option_string_actions:
+            is_own = option not in ("-h", "--help")
+            assert not is_own or re.search(rf"{option}\b", README), f"{words} {option}"
 
 
 def test_set_up_commands_are_there_to_the_letter() -> None:

@@ -21,7 +21,6 @@ WORDS = {
 JUDGEMENT = {
     "cache_folder",
     "cache_prices",
-    "cache_prices",
     "canaries",
     "costs",
     "count_cache",
