@@ -295,8 +295,6 @@ _KIND_OF_REPAIR = {
 def find_problems(before: Session, after: Session, projection: Projection) -> list[Problem]:
     """What is broken: groups, results, system prompt, newest request, order, size."""
     problems = [_named(sentence) for sentence in violations(projection)]
-    if not any(problem.kind in ("split group", "orphaned result") for problem in problems):
-        problems += _unpaired(before, after)
     known = {repair.what for repair in before.repairs}
     problems += [
         Problem(_KIND_OF_REPAIR[repair.kind], f"{repair.where}: {repair.what}")
@@ -317,32 +315,6 @@ def _named(sentence: str) -> Problem:
     if promise == "H1" and ("has no call" in what or "without the start" in what):
         return Problem("orphaned result", what)
     return Problem(_KIND_OF.get(promise, promise), what)
-
-
-def _unpaired(before: Session, after: Session) -> list[Problem]:
-    """Calls without result and results without call, but for those that were so before."""
-    known = _lone_ids(before)
-    problems = []
-    for role, call_id in sorted(_lone_ids(after) - known):
-        if role == "tool":
-            what = f"the result of {call_id} stands there without its call"
-            problems.append(Problem("orphaned result", what))
-        else:
-            problems.append(Problem("split group", f"the call {call_id} stands without its result"))
-    return problems
-
-
-def _lone_ids(session: Session) -> set[tuple[str, str]]:
-    """Roles and ids of calls that have no result and of results that have no call."""
-    history = History(session.events)
-    found: set[tuple[str, str]] = set()
-    for position, event in enumerate(session.events):
-        if event.message.role == "tool" and history.result_wire_id(position) is None:
-            found.add(("tool", event.message.call_id or "(none)"))
-        for state in history.calls_at(position):
-            if state.result_seq is None:
-                found.add(("assistant", state.call.id or "(none)"))
-    return found
 
 
 def counts_by_kind(projection: Projection) -> dict[str, int]:
