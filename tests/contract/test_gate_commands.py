@@ -311,7 +311,7 @@ def test_a_prompt_is_compared_with_itself_at_a_revision(
     git("init", "-q")
     git("add", ".")
     git("commit", "-qm", "prompt")
-    words = ("gate", "--prompt", prompt, corpus, "--against")
+    words = ("gate", "--prompt", prompt, corpus, "--out", corpus.parent / "shared", "--against")
     unchanged = command(*words, "git:HEAD", "--markdown", "g.md")
     assert unchanged.code == 0
     assert "is the same text as git:HEAD: nothing was replayed" in unchanged.out
@@ -372,4 +372,4 @@ def test_a_few_lines_of_pytest(corpus: Path, tmp_path: Path, monkeypatch: Any) -
     cut = tmp_path / "cut.md"
     cut.write_text(without_critical_context(whole.read_text("utf-8")), "utf-8")
     with pytest.raises(AssertionError, match="REGRESSED"):
-        assert_not_regressed(cut, against=whole, sessions=[corpus], out=tmp_path / "cells")
+        assert_not_regressed(cut, against=whole, sessions=[corpus], out=corpus.parent / "shared")
