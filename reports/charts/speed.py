@@ -27,7 +27,7 @@ def draw(
     """Bars by strategy and condition with the limits as lines; lines by strategy and size.
 
     A row of `costs` has `name` and a ratio for each of `CONDITIONS`; one of `growth` has
-    `strategy`, `events` and `growth`, the ratio by that of the first size (None: not told).
+    `strategy`, `events` and `growth`, the time an event by that of the first size (None: not told).
     """
     figure = style.new_figure(11.0, 4.8)
     bars, lines = figure.subplots(1, 2, width_ratios=(3, 2))
@@ -83,5 +83,5 @@ def _lines(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
     style.token_axis(axes.xaxis)
     axes.set_ylim(0, max([1.5, *(row["growth"] * 1.1 for row in rows)]))
-    axes.set_xlabel("events; cost an event by that at the first size")
+    axes.set_xlabel("events; time an event by that at the first size")
     axes.legend(loc="lower right")
