@@ -139,16 +139,19 @@ def measure(
     return grown
 
 
-def growth_of(grown: Sequence[Grown], one: Grown) -> float | None:
+def growth_of(grown: Sequence[Grown], one: Grown, *, in_passes: bool = False) -> float | None:
     """Processor seconds an event by those of the first settled size; None for smaller ones.
 
-    A long replay isn't set against the bare passes at its ends, between which a machine changes.
+    `in_passes` compares ratios to the bare passes at both ends of a replay, which say less of a
+    long one: between them a machine changes.
     """
     settled = [
         each for each in grown if each.strategy == one.strategy and each.events >= SETTLED_EVENTS
     ]
     if one.events < SETTLED_EVENTS or not settled:
         return None
+    if in_passes:
+        return one.ratio / settled[0].ratio
     return one.seconds / one.events / (settled[0].seconds / settled[0].events)
 
 
@@ -162,12 +165,13 @@ def table(grown: Sequence[Grown]) -> str:
         "by that of 10,000",
         "calls an event",
         "passes of bare tiktoken",
+        "by those of 10,000",
         "session in memory",
         "replay beside it, an event",
     ]
     rows = []
     for one in grown:
-        growth = growth_of(grown, one)
+        growth, in_passes = growth_of(grown, one), growth_of(grown, one, in_passes=True)
         rows.append(
             [
                 one.strategy + ("" if one.is_whole else " (stopped)"),
@@ -177,6 +181,7 @@ def table(grown: Sequence[Grown]) -> str:
                 "" if growth is None else f"{growth:.2f}",
                 "" if one.calls is None else f"{one.calls / one.events:.1f}",
                 f"{one.ratio:.2f}",
+                "" if in_passes is None else f"{in_passes:.2f}",
                 f"{one.session_bytes / 1e6:,.0f} MB",
                 f"{one.replay_bytes / one.events:,.0f} bytes",
             ]
