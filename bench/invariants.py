@@ -42,10 +42,10 @@ def _provenance(candidate: Projection) -> Iterator[str]:
     history, stop = candidate.history, candidate.stop
     # The verbatim tail is the history itself.
     for item in candidate.head:
-        if type(item) is Kept and 1 <= item.event.seq <= stop:
+        event = item.event if type(item) is Kept else None
+        if event is not None and 1 <= event.seq <= stop and event is history[event.seq - 1]:
             # Most items are the very events of the history.
-            if item.event is history[item.event.seq - 1]:
-                continue
+            continue
         first, last = item.seqs
         if not 1 <= first <= last <= stop:
             yield f"H3: an item stands for events {first} to {last} of {stop}"
