@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bench.cli.run import DEFAULT_STRATEGIES
 from bench.corpus import bundled_folder
 from bench.facts_file import facts_beside
 from bench.generator import generate_session
@@ -48,7 +49,7 @@ def assert_trustworthy(results: Results) -> None:
 
 
 def test_bundled_corpus_exercises_every_default_strategy(tmp_path: Path) -> None:
-    specs = ("head_tail", "layered", "prune")
+    specs = DEFAULT_STRATEGIES
     results = run_on([bundled_folder()], specs, tmp_path / "run")
     assert_trustworthy(results)
     sessions = {cell["session"] for cell in results.cells}
