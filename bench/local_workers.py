@@ -38,7 +38,9 @@ def outcomes(tasks: Sequence[Task], workers: int) -> Generator[PackedOutcome, No
     found = parallel(delayed(_perform)(task, os.getpid(), run) for task in tasks)
     is_finished = False
     try:
-        yield from found
+        # No `yield from`: that would close `found` before it can be done quietly below.
+        for outcome in found:  # noqa: UP028
+            yield outcome
         is_finished = True
     except _worker_died() as error:
         raise RunHalted(
