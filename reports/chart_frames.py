@@ -238,7 +238,8 @@ _PAIRS_MAX = 60
 def by_session_and_strategy(data: RunData) -> pandas.DataFrame:
     """Chart 9: retention of every session and strategy; sessions with the widest spread first."""
     palette = strategy_places(data)
-    sessions = by_session(data.cells)
+    # Opaque state was exercised and yet has no mark here, so it isn't among those that weren't.
+    sessions = by_session(data.cells[~data.cells["is_opaque"]])
     sessions = sessions[~sessions["is_control"].astype(bool)]
     rows = [{**row, "place": palette.get(row["strategy"], -1)} for row in rows_of(sessions)]
     spread: dict[str, list[float]] = {}
