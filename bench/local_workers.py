@@ -34,10 +34,9 @@ def outcomes(tasks: Sequence[Task], workers: int) -> Generator[PackedOutcome, No
         # Sessions are plain objects: there are no arrays to map into memory.
         max_nbytes=None,
     )
-    run = uuid4().hex
-    found = parallel(delayed(_perform)(task, os.getpid(), run) for task in tasks)
-    is_finished = False
+    run, found, is_finished = uuid4().hex, None, False
     try:
+        found = parallel(delayed(_perform)(task, os.getpid(), run) for task in tasks)
         # No `yield from`: that would close `found` before it can be done quietly below.
         for outcome in found:  # noqa: UP028
             yield outcome
@@ -52,7 +51,8 @@ def outcomes(tasks: Sequence[Task], workers: int) -> Generator[PackedOutcome, No
             with warnings.catch_warnings():
                 # That some tasks were given up is what is wanted here.
                 warnings.simplefilter("ignore")
-                found.close()
+                if found is not None:
+                    found.close()
             _end_workers()
 
 

@@ -147,6 +147,9 @@ def test_a_worker_that_is_killed_ends_the_run_resumably() -> None:
         time.sleep(0.01)
     os.kill(workers[-1], signal.SIGKILL)
     code, errors = ended(process)
-    assert code == 3
-    assert errors.count("\n") == 1 and "a worker process was killed" in errors
+    assert code == 3, errors
+    # joblib's own tracker may complain that somebody else removed its folder.
+    said = [line for line in errors.splitlines() if line.startswith("compaction-bench: ")]
+    assert len(said) == 1 and "a worker process was killed" in said[0]
+    assert "Traceback" not in errors
     assert 0 <= cells_stored() < CELLS
