@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks                          # everything, about a quarter of an hour
     python -m tests.benchmarks replay growth --quick    # two parts, small sizes, about a minute
-    python -m tests.benchmarks --to speed               # the folder for speed.md, .json, .svg, .png
+    python -m tests.benchmarks --to FOLDER              # for speed.md, .json, .svg and .png
 
 Parts: `replay` (cost by strategy), `growth` (1,000 to 1,000,000 events, time and memory), `workers`
 (one against two processes), `loading` (reading sessions), `reports` (writing them). What was
@@ -122,10 +122,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks", description=__doc__.split("\n")[0] if __doc__ else ""
     )
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="small sizes, one repetition")
-    parser.add_argument("--to", default="speed", help="folder for the results (default: speed)")
+    parser.add_argument("--to", default=".bench/speed", help="folder (default: %(default)s)")
     wanted = parser.parse_args(arguments)
+    if unknown := [part for part in wanted.parts if part not in PARTS]:
+        parser.error(f"no part {unknown[0]!r}, there are: {', '.join(PARTS)}")
     folder = measuring.folder_of(wanted.to)
     found = _known(folder)
     started = time.perf_counter()
