@@ -93,15 +93,16 @@ def run(arguments: argparse.Namespace) -> int:
         dry_run(left, money, Progress(), as_json=arguments.json)
         return EXIT_FINE
     with _open(folder, arguments, options) as store:
-        tasks = tasks_of(plan, loaded.sessions, surveyed, facts, options, store.has_cell)
-        warnings = [*_rejected(loaded, arguments), *plan.warnings]
-        is_default = not arguments.strategy
-        warnings += native_warnings(options.specs, options.models, is_default=is_default)
-        planned = [cell for cell in plan.cells if not cell.is_control]
-        store.save_information("cells_planned", len(planned))
-        store.save_warnings([*warnings, *_said_of_recordings(loaded.sessions, options)])
         try:
+            tasks = tasks_of(plan, loaded.sessions, surveyed, facts, options, store.has_cell)
+            warnings = [*_rejected(loaded, arguments), *plan.warnings]
+            is_default = not arguments.strategy
+            warnings += native_warnings(options.specs, options.models, is_default=is_default)
+            planned = [cell for cell in plan.cells if not cell.is_control]
+            store.save_information("cells_planned", len(planned))
+            store.save_warnings([*warnings, *_said_of_recordings(loaded.sessions, options)])
             _execute(store, tasks, len(plan.cells), money, arguments)
+            results = results_of(store)
         except KeyboardInterrupt:
             note(
                 f"compaction-bench: interrupted; finished cells are saved in {folder}, go on "
@@ -114,18 +115,29 @@ def run(arguments: argparse.Namespace) -> int:
                 f"go on with the same command and --out {folder} --resume"
             )
             return EXIT_NO_VERDICT
-        results = results_of(store)
-    written: list[Path] = []
-    if not arguments.no_report:
-        from reports.write import write_reports
-
-        progress_line("writing reports")
-        written = write_reports(folder, results=results)
+    try:
+        return _present(folder, results, _reports(folder, results, arguments), arguments.json)
+    except KeyboardInterrupt:
         clear_line()
-    return _present(folder, results, written, as_json=arguments.json)
+        note(
+            f"compaction-bench: interrupted; the run is finished and saved in {folder}, "
+            f"compaction-bench report {folder} writes its reports"
+        )
+        return EXIT_INTERRUPTED
 
 
-def _present(folder: Path, results: Results, written: Sequence[Path], *, as_json: bool) -> int:
+def _reports(folder: Path, results: Results, arguments: argparse.Namespace) -> list[Path]:
+    if arguments.no_report:
+        return []
+    from reports.write import write_reports
+
+    progress_line("writing reports")
+    written = write_reports(folder, results=results)
+    clear_line()
+    return written
+
+
+def _present(folder: Path, results: Results, written: Sequence[Path], as_json: bool) -> int:
     from reports.terminal import print_summary
 
     if as_json:
