@@ -56,7 +56,7 @@ def answered(row: Row) -> str:
 
 
 def _with_interval(row: Row, name: str, ends: str) -> str:
-    if numbers.is_missing(row[name]):
+    if numbers.is_missing(row.get(name)):
         return numbers.MISSING
     interval = numbers.interval(row[f"{ends}_low"], row[f"{ends}_high"])
     shown = numbers.share(row[name])
@@ -165,7 +165,7 @@ def columns_for(rows: Sequence[Row]) -> tuple[Column, ...]:
 
     def says_something(name: str) -> bool:
         usual = _BESIDE[name]
-        known = [row for row in own if not numbers.is_missing(row[name])]
+        known = [row for row in own if not numbers.is_missing(row.get(name))]
         return any(usual is None or row[name] != row[usual] for row in known)
 
     return tuple(

@@ -338,9 +338,9 @@ def test_specs_are_canonical_and_parse_back(spec: str, name: str) -> None:
         ("lossy()", ("lossy()", "lossy(0.9)")),
         ("gpt", ("gpt", "offline", "lossy(0.9)")),
         ("", ("offline", "lossy(0.9)")),
-        ("openai:gpt-4o", ("openai:gpt-4o", "built in", "offline")),
-        ("responses:x", ("responses:x", "built in", "offline")),
-        ("anthropic:x", ("anthropic:x", "built in", "offline")),
+        ("openai:", ("openai:", "openai:NAME")),
+        ("responses: ", ("responses:", "responses:NAME")),
+        ("anthropic:a b", ("anthropic:", "anthropic:NAME")),
         ("bad\n\x1b[31mname", ("offline",)),
     ],
 )
