@@ -51,10 +51,23 @@ def groups_of(history: History, stop: int, start: int = 0) -> tuple[Group, ...]:
     that answers nothing. Those from `start` on are grouped, where a group must begin.
     """
     found: list[Group] = []
+    pending = _pending_position(history, start, stop)
+    own = history.group_start(start) if start < stop else start
     for position in range(start + 1, stop + 1):
-        if position < stop and history.group_start(position) == history.group_start(start):
+        following = history.group_start(position) if position < stop else None
+        if following == own:
             continue
-        is_pending = any(history.is_pending(each, stop) for each in range(start, position))
-        found.append(Group(start, position, not is_pending))
-        start = position
+        found.append(Group(start, position, not start <= pending < position))
+        start, own = position, following
     return tuple(found)
+
+
+def _pending_position(history: History, start: int, stop: int) -> int:
+    """The only message from `start` on that may be pending: it has nothing but results behind it.
+
+    -1 when it isn't.
+    """
+    position = stop - 1
+    while position >= start and history.message(position).role == "tool":
+        position -= 1
+    return position if position >= start and history.is_pending(position, stop) else -1

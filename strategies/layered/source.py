@@ -13,6 +13,8 @@ from strategies.layered.encoding import compact_json, quoted, utf8
 
 # A history is digested anew at every try, and its messages never change.
 JSON_TEXTS_REMEMBERED = 4_096
+# A digest takes many messages in one go, yet never holds the text of a whole history.
+_MESSAGES_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def message_json(message: Message) -> str:
 
 def _message_json(message: Message) -> str:
     role = _ROLES.get(message.role) or quoted(message.role)
-    parts = [f'"role":{role}', f'"content":{quoted(message.text)}']
+    parts = [f'{{"role":{role},"content":{quoted(message.text)}']
     if message.attachments:
         listed = ",".join(
             f'{{"media_type":{quoted(each.media_type)},"data":{quoted(each.data)}}}'
@@ -92,10 +94,10 @@ def _message_json(message: Message) -> str:
     if message.reasoning:
         parts.append(f'"reasoning":{quoted(message.reasoning)}')
     if message.calls:
-        parts.append(f'"tool_calls":[{",".join(call_json(call) for call in message.calls)}]')
+        parts.append(f'"tool_calls":[{",".join(map(call_json, message.calls))}]')
     if message.call_id:
         parts.append(f'"tool_call_id":{quoted(message.call_id)}')
-    return "{" + ",".join(parts) + "}"
+    return ",".join(parts) + "}"
 
 
 _ROLES = {role: quoted(role) for role in ("system", "user", "assistant", "tool")}
@@ -118,8 +120,12 @@ class RunningDigest:
 
     def add(self, source: SourceMessage) -> None:
         """Cover one more message."""
-        self._state.update(utf8(f"{source.seq}\0{source.json}\0"))
-        self.through_seq = source.seq
+        self.add_encoded(encoded((source,)), source.seq)
+
+    def add_encoded(self, messages: bytes, through_seq: int) -> None:
+        """Cover more messages, as `encoded` writes them, the last of which has this seq."""
+        self._state.update(messages)
+        self.through_seq = through_seq
 
     def copy(self) -> RunningDigest:
         """An independent digest of the same messages."""
@@ -133,9 +139,15 @@ class RunningDigest:
         return self._state.hexdigest()
 
 
+def encoded(messages: Iterable[SourceMessage]) -> bytes:
+    """Messages as the source digest reads them."""
+    return utf8("".join([f"{each.seq}\0{each.json}\0" for each in messages]))
+
+
 def source_digest(covered: Sequence[SourceMessage]) -> str:
     """The digest of these messages (F4.4)."""
     running = RunningDigest()
-    for source in covered:
-        running.add(source)
+    for start in range(0, len(covered), _MESSAGES_AT_ONCE):
+        part = covered[start : start + _MESSAGES_AT_ONCE]
+        running.add_encoded(encoded(part), part[-1].seq)
     return running.hexdigest()
