@@ -29,19 +29,22 @@ class Coverage:
 
 def coverage(before: Projection, after: Projection) -> Coverage:
     """What a compaction took away: items that are gone or changed. All zero when nothing is."""
+    # Most items are the very same objects in both, or gone with all their neighbours.
+    shown = set(map(id, after.head))
+    suspects = [item for item in before.head if id(item) not in shown]
+    told = before.history.kept(before.tail_start, min(before.stop, after.tail_start))
+    suspects_told = [item.event.seq for item in told if id(item) not in shown]
+    if not suspects and not suspects_told:
+        return Coverage()
     remaining = {item.event.seq: item for item in after.head if not isinstance(item, _MADE)}
     gone: list[tuple[int, int]] = []
-    for item in before.head:
+    for item in suspects:
         if isinstance(item, _MADE):
             if item not in after.head:
                 gone.append(item.seqs)
-        elif item.event.seq <= after.tail_start:
-            left = remaining.get(item.event.seq)
-            if left is not item and left != item:
-                gone.append(item.seqs)
-    verbatim = {seq for seq, item in remaining.items() if isinstance(item, Kept)}
-    tail = range(before.tail_start + 1, min(before.stop, after.tail_start) + 1)
-    gone += [(seq, seq) for seq in tail if seq not in verbatim]
+        elif item.event.seq <= after.tail_start and remaining.get(item.event.seq) != item:
+            gone.append(item.seqs)
+    gone += [(seq, seq) for seq in suspects_told if not isinstance(remaining.get(seq), Kept)]
     if not gone:
         return Coverage()
     return Coverage(len(gone), min(first for first, _ in gone), max(last for _, last in gone))

@@ -16,6 +16,23 @@ from bench.events import Event, Message, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """An event exactly as it is in the history: the most common item of a projection."""
+
+    event: Event
+
+    @property
+    def message(self) -> Message:
+        """What the model is shown."""
+        return self.event.message
+
+    @property
+    def seqs(self) -> tuple[int, int]:
+        """First and last seq that this item stands for."""
+        return self.event.seq, self.event.seq
+
+
+@dataclass(frozen=True, slots=True)
 class CallState:
     """A call and the seq of its result; `result_seq` None means that no result came."""
 
@@ -36,6 +53,8 @@ class History:
         "_calls",
         "_events",
         "_ids_used",
+        "_kept",
+        "_leading_system",
         "_open_round",
         "_result_wire_ids",
         "_start_of",
@@ -50,6 +69,8 @@ class History:
         self._ids_used: dict[str, int] = {}
         self._open_round: int | None = None
         self._turn_starts: list[int] = []
+        self._kept: list[Kept] = []
+        self._leading_system = 0
         for event in events:
             self.append(event)
 
@@ -76,6 +97,8 @@ class History:
             self._calls[position] = [
                 CallState(call, self._wire_id(call.id), None) for call in event.message.calls
             ]
+        elif role == "system" and self._leading_system == position:
+            self._leading_system += 1
         elif role == "tool" and self._pair(event, position):
             start = self._open_round if self._open_round is not None else position
             # A user who typed while a tool ran now stands inside its group.
@@ -151,6 +174,22 @@ class History:
     def events(self, start: int = 0, stop: int | None = None) -> tuple[Event, ...]:
         """The events from position `start` up to, not including, `stop`."""
         return tuple(self._events[start:stop])
+
+    def kept(self, start: int, stop: int) -> tuple[Kept, ...]:
+        """The events from `start` up to, not including, `stop` as items of projections.
+
+        Each event has one such item for good, so that projections which share events share items,
+        and who compares them needn't look inside.
+        """
+        kept = self._kept
+        if len(kept) < stop:
+            kept.extend(map(Kept, self._events[len(kept) : stop]))
+        return tuple(kept[start:stop])
+
+    @property
+    def leading_system(self) -> int:
+        """How many system messages open the log."""
+        return self._leading_system
 
     def message(self, position: int) -> Message:
         """The message of the event at `position`."""

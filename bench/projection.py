@@ -8,35 +8,19 @@ leading system messages and the current user request (H1, H4).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from bench.events import Event, Message, Role
 from bench.history import History
+from bench.history import Kept as Kept
 
 Json: TypeAlias = Any
+Value = TypeVar("Value")
 
 _UNREADABLE = Message("user")
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """An event exactly as it is in the history."""
-
-    event: Event
-
-    @property
-    def message(self) -> Message:
-        """What the model is shown."""
-        return self.event.message
-
-    @property
-    def seqs(self) -> tuple[int, int]:
-        """First and last seq that this item stands for."""
-        return self.event.seq, self.event.seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +99,24 @@ class ItemGroup:
     is_pinned: bool = False
 
 
+class _Once(Generic[Value]):
+    """A property that is worked out once, as `cached_property`, yet without its lock.
+
+    What is asked for of each of thousands of projections is cheaper than taking a lock for it.
+    """
+
+    def __init__(self, work_out: Callable[[Any], Value]) -> None:
+        self._work_out = work_out
+        self._name = work_out.__name__
+        self.__doc__ = work_out.__doc__
+
+    def __get__(self, projection: Any, owner: type) -> Value:
+        if projection is None:
+            raise AttributeError(self._name)
+        value = projection.__dict__[self._name] = self._work_out(projection)
+        return value
+
+
 @dataclass(frozen=True)
 class Projection:
     """What is shown of the first `stop` events: the items `head`, then events from `tail_start`.
@@ -138,15 +140,14 @@ class Projection:
         cls, history: History, items: Sequence[Item], stop: int, memory: Json = None
     ) -> Projection:
         """A projection of any items; the verbatim events at its end become the tail."""
-        cut = len(items)
-        position = stop
-        while cut and position:
-            item = items[cut - 1]
-            if not (isinstance(item, Kept) and item.event is history[position - 1]):
+        verbatim = 0
+        told = history.kept(max(0, stop - len(items)), stop)
+        for item, own in zip(reversed(items), reversed(told), strict=False):
+            if item is not own and not (isinstance(item, Kept) and item.event is own.event):
                 break
-            cut -= 1
-            position -= 1
-        return cls(history, tuple(items[:cut]), position, stop, memory)
+            verbatim += 1
+        head = tuple(items[: len(items) - verbatim])
+        return cls(history, head, stop - verbatim, stop, memory)
 
     def advance(self) -> Projection:
         """The same projection with everything shown that was said since."""
@@ -157,30 +158,27 @@ class Projection:
         """The whole history so far, as it was told: what a planner may read."""
         return self.history.events(0, self.stop)
 
-    @cached_property
+    @_Once
     def items(self) -> tuple[Item, ...]:
         """All items in order, the tail included."""
-        return self.head + tuple(map(Kept, self.history.events(self.tail_start, self.stop)))
+        return self.head + self.history.kept(self.tail_start, self.stop)
 
     def shows_the_same_as(self, other: Projection) -> bool:
         """True when both have equal items; most are told apart by their number."""
         sizes = [len(each.head) + each.stop - each.tail_start for each in (self, other)]
         return sizes[0] == sizes[1] and self.items == other.items
 
-    @property
+    @_Once
     def messages(self) -> tuple[Message, ...]:
         """The messages of all items, in order."""
         return tuple([item.message for item in self.items])
 
-    @cached_property
+    @_Once
     def leading_system(self) -> int:
         """How many system messages open the history."""
-        count = 0
-        while count < self.stop and self.history[count].message.role == "system":
-            count += 1
-        return count
+        return min(self.stop, self.history.leading_system)
 
-    @cached_property
+    @_Once
     def request_position(self) -> int | None:
         """The position of the current user request; None when there is none or it is answered.
 
@@ -200,7 +198,7 @@ class Projection:
         position = item.event.seq - 1
         return position < self.leading_system or position == self.request_position
 
-    @cached_property
+    @_Once
     def groups(self) -> tuple[ItemGroup, ...]:
         """The items in indivisible groups."""
         return tuple(self._grouped())
@@ -287,19 +285,14 @@ class Projection:
         """Other text for the events with these seqs; unknown seqs are ignored."""
         known = references or {}
 
-        def shortened(event: Event, message: Message) -> Item:
-            message = replace(message, text=texts[event.seq])
-            return Shortened(event, message, known.get(event.seq))
-
-        return self.with_items(
-            [
-                shortened(item.event, item.message)
-                if isinstance(item, (Kept, Shortened)) and item.event.seq in texts
-                else item
-                for item in self.items
-            ]
-        )
+        items: list[Item] = list(self.items)
+        for index, item in enumerate(items):
+            if isinstance(item, (Kept, Shortened)) and item.event.seq in texts:
+                event = item.event
+                message = replace(item.message, text=texts[event.seq])
+                items[index] = Shortened(event, message, known.get(event.seq))
+        return self.with_items(items)
 
     def remember(self, value: Json) -> Projection:
         """This projection with another memory; it comes back as `view.memory` next time."""
-        return replace(self, memory=value)
+        return Projection(self.history, self.head, self.tail_start, self.stop, value)

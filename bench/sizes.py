@@ -142,11 +142,7 @@ class ProjectionSizes:
         settled_seqs = len(sums) if self._extra_size is None else len(extras)
         has_extras = self._extra_size is not None
         newest = self._newest
-        count = 0
-        for one, other in zip(islice(newest.items, newest.settled), items, strict=False):
-            if one is not other:
-                break
-            count += 1
+        count = _same_at_start(newest.items, items, newest.settled)
         of_items = newest.sums[: count + 1]
         total, settled = of_items[-1], len(items)
         for item in islice(items, count, None):
@@ -190,6 +186,16 @@ class ProjectionSizes:
         return size
 
 
+def _same_at_start(known: Sequence[Item], items: Sequence[Item], count_max: int) -> int:
+    """How many items at the start, up to `count_max`, are the very same in both."""
+    count = 0
+    for one, other in zip(islice(known, count_max), items, strict=False):
+        if one is not other:
+            break
+        count += 1
+    return count
+
+
 def _equal_at_start(before: Projection, after: Projection) -> int:
     """How many items at the start are the same in both."""
     count = 0
@@ -209,4 +215,5 @@ def _equal_at_start(before: Projection, after: Projection) -> int:
 def _items(projection: Projection) -> Iterator[Item]:
     """All items in order, those of the tail made only as far as somebody asks for them."""
     tail = range(projection.tail_start, projection.stop)
-    return chain(projection.head, (Kept(projection.history[position]) for position in tail))
+    kept = projection.history.kept
+    return chain(projection.head, (kept(position, position + 1)[0] for position in tail))

@@ -5,7 +5,7 @@ Free of cost: no model is asked. Shared by `head_tail`, as its first stage, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from bench.events import Message
@@ -78,7 +78,7 @@ def stale_bodies(
             candidate_tokens += tokens
     if candidate_tokens < limits.reclaim:
         return {}
-    names = _tool_names(messages)
+    names = _tool_names(messages, candidates)
     return {
         index: placeholder(names[index], tokens) for index, tokens in sorted(candidates.items())
     }
@@ -92,18 +92,20 @@ def placeholder(tool: str, tokens: int) -> str:
     )
 
 
-def _tool_names(messages: Sequence[Message]) -> dict[int, str]:
-    """The tool that each result came from: that of the nearest earlier call with its id."""
+def _tool_names(messages: Sequence[Message], results: Collection[int]) -> dict[int, str]:
+    """The tool that each of these results came from: that of the nearest earlier call with its id.
+
+    No other result is looked up, and nothing behind the last of these.
+    """
     name_of: dict[str, str] = {}
     names: dict[int, str] = {}
-    for index, message in enumerate(messages):
-        if message.role == "tool":
+    for index, message in enumerate(messages[: max(results, default=-1) + 1]):
+        if index in results:
             names[index] = name_of.get(message.call_id or "") or "tool"
-        if message.calls:
-            # Backwards, so that of calls with one id in one message the first stays.
-            for call in reversed(message.calls):
-                if call.id:
-                    name_of[call.id] = call.name
+        # Backwards, so that of calls with one id in one message the first stays.
+        for call in reversed(message.calls):
+            if call.id:
+                name_of[call.id] = call.name
     return names
 
 

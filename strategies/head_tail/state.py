@@ -136,6 +136,8 @@ def plan_lines(arguments: str) -> str:
 
 def _results_of(messages: Sequence[Message], tool: str) -> Iterator[tuple[ToolCall, str]]:
     """Each result that isn't blank of a call of `tool`, trimmed, with its call; joined by id."""
+    if not any(call.name == tool for message in messages for call in message.calls):
+        return
     calls: dict[str, ToolCall] = {}
     for message in messages:
         calls.update((call.id, call) for call in message.calls if call.id)
@@ -174,11 +176,13 @@ def _skill_name(call: ToolCall) -> str:
 def _project_instructions(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
     """Heading and tagged text of each message that carries a project's instructions."""
     for message in messages:
+        if message.role != "user" or _INSTRUCTIONS_OPEN not in message.text:
+            continue
         text = trim(message.text)
         heading = _INSTRUCTIONS_HEADING.match(text)
         start = text.find(_INSTRUCTIONS_OPEN)
         stop = text.find(_INSTRUCTIONS_CLOSE, max(0, start))
-        if message.role == "user" and heading and start >= 0 and stop >= 0:
+        if heading and stop >= 0:
             tagged = text[start : stop + len(_INSTRUCTIONS_CLOSE)]
             source = trim(heading[1])
             yield source, f"# {source}\n\n{tagged}"
