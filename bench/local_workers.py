@@ -53,7 +53,8 @@ def outcomes(tasks: Sequence[Task], workers: int) -> Generator[PackedOutcome, No
                 warnings.simplefilter("ignore")
                 if found is not None:
                     found.close()
-            _end_workers()
+        # Workers that were kept would have the environment and folder of this run in the next one.
+        _end_workers(kill=not is_finished)
 
 
 # Why this process halted, by the run: it begins no other task of that run.
@@ -95,7 +96,7 @@ def _worker_died() -> type[Exception]:
     return died
 
 
-def _end_workers() -> None:
+def _end_workers(*, kill: bool) -> None:
     from joblib.externals.loky import get_reusable_executor
 
-    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+    get_reusable_executor().shutdown(wait=True, kill_workers=kill)

@@ -26,7 +26,7 @@ from bench.providers.sending import HTTP_LINE
 from bench.store import Run
 from bench.tasks import RunOptions
 from tests.fault_server import FaultServer, Seen, always, only
-from tests.stored_runs import working_session
+from tests.session_files import session_file
 
 KEY = "sk-planted-9f3b1c77a0"
 QUIET = ("--no-report", "--probe", "none")
@@ -38,28 +38,6 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COMPACTION_BENCH_CACHE", str(tmp_path / "common"))
     HTTP_LINE.failed_in_a_row.clear()
-
-
-def session_file(name: str = "a", *, steps: int = 9) -> str:
-    """A session as a file of OpenAI messages in the current folder."""
-    messages: list[dict[str, Any]] = []
-    for event in working_session(name, steps=steps, note=name).events:
-        told = event.message
-        entry: dict[str, Any] = {"role": told.role, "content": told.text}
-        if told.calls:
-            entry["tool_calls"] = [
-                {
-                    "id": call.id,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": call.arguments},
-                }
-                for call in told.calls
-            ]
-        if told.call_id:
-            entry["tool_call_id"] = told.call_id
-        messages.append(entry)
-    Path(f"{name}.json").write_text(json.dumps({"messages": messages}), encoding="utf-8")
-    return f"{name}.json"
 
 
 def told(ran: Any, code: int) -> str:
