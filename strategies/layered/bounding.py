@@ -138,9 +138,10 @@ def bound(
     """
     results = [index for index, each in enumerate(sources) if each.message.role == "tool"]
     kept = max(0, keep_newest)
+    units_max = tokens_max * UNITS_PER_TOKEN
     found: dict[int, BoundedResult] = {}
     for index in results[: max(0, len(results) - kept)]:
-        if text_tokens(sources[index].message.text) <= tokens_max:
+        if units(sources[index].message.text) <= units_max:
             continue
         result = shortened(sources[index], tokens_max)
         if original or result.tokens_after < result.original_tokens:

@@ -250,6 +250,8 @@ def bounded_source(
 ) -> tuple[SourceMessage, ...]:
     """The source with large results shortened, each with its reference (F10.2)."""
     cut = bound(source, settings.result_tokens_max, original=settings.original)
+    if not cut:
+        return source
     return tuple(
         replace(each, message=replace(each.message, text=cut[index].text)) if index in cut else each
         for index, each in enumerate(source)

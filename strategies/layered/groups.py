@@ -52,7 +52,7 @@ def groups_of(history: History, stop: int, start: int = 0) -> tuple[Group, ...]:
     """
     found: list[Group] = []
     pending = _pending_position(history, start, stop)
-    own = history.group_start(start) if start < stop else start
+    own: int | None = history.group_start(start) if start < stop else None
     for position in range(start + 1, stop + 1):
         following = history.group_start(position) if position < stop else None
         if following == own:

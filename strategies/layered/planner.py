@@ -8,11 +8,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from bench.events import Message
 from bench.projection import Projection
 from strategies.layered.checkpoint import SEGMENTED, SESSION, TEXT, Checkpoint
-from strategies.layered.estimate import array_tokens, messages_tokens
+from strategies.layered.estimate import array_tokens, visible_units
 from strategies.layered.groups import Group, groups_as_original
 from strategies.layered.source import SourceMessage, source_digest, until_seq, with_seq
 from strategies.layered.told import Told, told_of
@@ -51,15 +52,25 @@ class Span:
         """The source digest of the first `stop` messages (F4.4)."""
         return source_digest(self.messages[:stop]) if self.told is None else self.told.digest(stop)
 
+    def digest_of(self, start: int, stop: int) -> str:
+        """The source digest of the messages start..stop-1 alone."""
+        if self.told is None:
+            return source_digest(self.messages[start:stop])
+        return self.told.digest_of(start, stop)
+
     def digest_through(self, seq: int) -> str:
         """The source digest of the messages up to and including `seq`."""
         return self.digest(until_seq(self.messages, seq))
 
     def raw_tokens(self, start: int, stop: int) -> int:
         """The tokens of the messages start..stop-1 as they are."""
+        return array_tokens(self.units(start, stop))
+
+    def units(self, start: int, stop: int) -> int:
+        """The units that the messages start..stop-1 add to a request."""
         if self.told is None:
-            return messages_tokens([each.message for each in self.messages[start:stop]])
-        return array_tokens(self.told.units(start, stop))
+            return sum(visible_units(each.message) for each in self.messages[start:stop])
+        return self.told.units(start, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +282,8 @@ def _plan(
     covered = messages[start:stop]
     old_through = previous.through_seq if previous is not None else 0
     old_anchor = previous.head_anchor_seq if previous is not None else 0
-    new = tuple(covered[until_seq(covered, old_through) :])
+    new_start = max(start, until_seq(messages, old_through))
+    new = tuple(messages[new_start:stop])
     put_back = with_seq(covered, old_anchor) if old_anchor else ()
     is_append = (
         previous is not None
@@ -279,9 +291,11 @@ def _plan(
         and anchor == old_anchor
         and len(previous.segments or ()) < segments_max
     )
-    shown = tuple(each.message for each in put_back + new)
+    shown_units = span.units(new_start, stop) + sum(
+        visible_units(each.message) for each in put_back
+    )
     if previous is not None:
-        shown = (checkpoint_message(previous.summary), *shown)
+        shown_units += visible_units(checkpoint_message(previous.summary))
     return Plan(
         phase=phase,
         through_seq=messages[stop - 1].seq,
@@ -290,14 +304,18 @@ def _plan(
         source=new if anchor == old_anchor else put_back + new,
         new_from_seq=new[0].seq,
         digest=span.digest(stop),
-        new_digest=source_digest(new),
+        new_digest=span.digest_of(new_start, stop),
         raw_tokens=span.raw_tokens(start, stop),
-        projected_tokens=messages_tokens(shown),
+        projected_tokens=array_tokens(shown_units),
         previous=previous,
         is_append=is_append,
     )
 
 
+@lru_cache(maxsize=16)
 def checkpoint_message(summary: str) -> Message:
-    """How a text checkpoint stands in a projection: one system message."""
+    """How a text checkpoint stands in a projection: one system message.
+
+    The same object for the same summary, so that whoever measures it does so once.
+    """
     return Message("system", f"<context_checkpoint>\n{summary}\n</context_checkpoint>")

@@ -6,7 +6,6 @@ doesn't show the earlier summary, the merge prompt does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -49,8 +48,7 @@ class Question:
         parts = []
         if self.previous_summary:
             parts.append(_tagged(PREVIOUS_TAG, self.previous_summary))
-        body = "\n\n".join("\n".join(_lines(each)) for each in self.source)
-        parts.append(_tagged(HISTORY_TAG, body))
+        parts.append(_tagged(HISTORY_TAG, "\n\n".join(map(_transcribed, self.source))))
         closing = prompt("layered_repair").replace("{reason}", self.repair_reason)
         parts.append(closing.strip() if self.is_repair else CLOSING)
         return Message("system", self.instructions), Message("user", "\n\n".join(parts))
@@ -75,12 +73,12 @@ def _tagged(tag: str, text: str) -> str:
     return f"<{tag}>\n{inside}\n</{tag}>"
 
 
-def _lines(source: SourceMessage) -> Iterator[str]:
+def _transcribed(source: SourceMessage) -> str:
     message = source.message
-    yield f"[{'tool result' if message.role == 'tool' else message.role}]"
-    if message.text:
-        yield message.text
+    label = "[tool result]" if message.role == "tool" else f"[{message.role}]"
+    text = f"{label}\n{message.text}" if message.text else label
     for call in message.calls:
-        yield f"[tool call] {call.name} {call.arguments}"
+        text += f"\n[tool call] {call.name} {call.arguments}"
     for attachment in message.attachments:
-        yield f"(attachment, {attachment.media_type})"
+        text += f"\n(attachment, {attachment.media_type})"
+    return text

@@ -6,17 +6,21 @@ of the source digest stay right for the prefix that they were made of.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate, islice
 from weakref import WeakKeyDictionary
 
 from bench.history import History
 from strategies.layered.estimate import visible_units
 from strategies.layered.groups import Group, groups_as_original, groups_of
 from strategies.layered.prefix import Prefix
-from strategies.layered.source import RunningDigest, SourceMessage
+from strategies.layered.source import RunningDigest, SourceMessage, encoded
 
 # A plan that retreats, or a checkpoint of a while ago, asks for the digest of less than the last.
 _DIGESTS_REMEMBERED = 16
+# More than most compactions cover anew; the text of a whole history is never held.
+_MESSAGES_AT_ONCE = 1_024
 
 
 class Told:
@@ -26,6 +30,7 @@ class Told:
         self._sources: list[SourceMessage] = []
         self._unit_sums = [0]
         self._digests = {0: RunningDigest()}
+        self._encoded = (0, 0, b"")
         self._groups: list[Group] = []
         self._groups_as_original: list[Group] = []
 
@@ -33,9 +38,10 @@ class Told:
         """The first `stop` messages."""
         known = self._sources
         if len(known) < stop:
-            for event in history.events(len(known), stop):
-                known.append(SourceMessage(event.seq, event.message))
-                self._unit_sums.append(self._unit_sums[-1] + visible_units(event.message))
+            events = history.events(len(known), stop)
+            known += [SourceMessage(event.seq, event.message) for event in events]
+            sizes = [visible_units(event.message) for event in events]
+            self._unit_sums += islice(accumulate(sizes, initial=self._unit_sums[-1]), 1, None)
         return Prefix(known, stop)
 
     def units(self, start: int, stop: int) -> int:
@@ -48,12 +54,25 @@ class Told:
         running = self._digests[start]
         if start < stop:
             running = running.copy()
-            for source in self._sources[start:stop]:
-                running.add(source)
+            self._cover(running, start, stop)
             self._digests[stop] = running
             if len(self._digests) > _DIGESTS_REMEMBERED:
                 del self._digests[sorted(self._digests)[1]]
         return running.hexdigest()
+
+    def digest_of(self, start: int, stop: int) -> str:
+        """The source digest of the messages start..stop-1 alone."""
+        running = RunningDigest()
+        self._cover(running, start, stop)
+        return running.hexdigest()
+
+    def _cover(self, running: RunningDigest, start: int, stop: int) -> None:
+        """Adds messages to a digest. What is new is digested twice: alone, and behind the rest."""
+        for first in range(start, stop, _MESSAGES_AT_ONCE):
+            last = min(stop, first + _MESSAGES_AT_ONCE)
+            if self._encoded[:2] != (first, last):
+                self._encoded = (first, last, encoded(self._sources[first:last]))
+            running.add_encoded(self._encoded[2], self._sources[last - 1].seq)
 
     def groups(self, history: History, stop: int) -> tuple[Sequence[Group], int]:
         """All groups of the first `stop` messages; so many at the start are known to be complete.
@@ -62,9 +81,9 @@ class Told:
         """
         if stop <= history.open_round_start:
             return groups_of(history, stop), 0
-        settled = self._groups
+        settled, open_round_start = self._groups, history.open_round_start
         found = groups_of(history, stop, settled[-1].stop if settled else 0)
-        new = sum(group.stop <= history.open_round_start for group in found)
+        new = bisect_right(found, open_round_start, key=lambda group: group.stop)
         settled += found[:new]
         return Prefix(settled, len(settled), found[new:]), len(settled)
 
