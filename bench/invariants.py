@@ -6,10 +6,11 @@ the finished projection, not how a strategy made it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from bench.events import Message
-from bench.projection import Item, Kept, Native, Projection, Shortened, Written
+from bench.projection import Item, Kept, Projection, Shortened, Written
 from bench.wire.checks import api_problems
 from bench.wire.rendering import render
 
@@ -24,10 +25,11 @@ def violations(
     conformance tests and counted anew for every stored replay (`bench.validity`), so the engine
     goes without.
     """
+    runs = _runs(candidate.head)
     found = [
-        *_provenance(candidate),
-        *_order(candidate),
-        *_whole_groups(candidate),
+        *_provenance(candidate, runs),
+        *_order(candidate, runs),
+        *_whole_groups(candidate, runs),
         *_written_calls(candidate),
         *_pinned(candidate),
     ]
@@ -37,31 +39,76 @@ def violations(
     return tuple(sentence for sentence in found if sentence[:2] not in waived)
 
 
-def _provenance(candidate: Projection) -> Iterator[str]:
+class _Run(NamedTuple):
+    """Neighbouring items of neighbouring events, or one item that was made (`first_seq` None).
+
+    Whatever holds for a long head is checked where its runs begin and end.
+    """
+
+    items: Sequence[Item]
+    first_seq: int | None
+
+    @property
+    def last_seq(self) -> int:
+        return (self.first_seq or 0) + len(self.items) - 1
+
+
+def _runs(items: Sequence[Item]) -> list[_Run]:
+    runs: list[_Run] = []
+    start = first = 0
+    following = -1
+    for index, item in enumerate(items):
+        if isinstance(item, (Kept, Shortened)):
+            seq = item.event.seq
+            if seq == following:
+                following += 1
+                continue
+            if index > start:
+                runs.append(_Run(items[start:index], first))
+            start, first, following = index, seq, seq + 1
+        else:
+            if index > start:
+                runs.append(_Run(items[start:index], first))
+            runs.append(_Run((item,), None))
+            start, following = index + 1, -1
+    if len(items) > start:
+        runs.append(_Run(items[start:], first))
+    return runs
+
+
+def _provenance(candidate: Projection, runs: Sequence[_Run]) -> Iterator[str]:
     """H3: what claims to come from the history is what the history says."""
     history, stop = candidate.history, candidate.stop
-    # The verbatim tail is the history itself.
-    for item in candidate.head:
-        event = item.event if type(item) is Kept else None
-        if event is not None and 1 <= event.seq <= stop and event is history[event.seq - 1]:
-            # Most items are the very events of the history.
-            continue
-        first, last = item.seqs
-        if not 1 <= first <= last <= stop:
-            yield f"H3: an item stands for events {first} to {last} of {stop}"
-        elif isinstance(item, Kept):
-            told = history[first - 1]
-            if item.event is not told and item.event != told:
-                yield f"H3: event {first} isn't what the history says"
-        elif isinstance(item, Shortened):
-            told, shown = history[first - 1], item.message
-            said = told.message
-            if (item.event is not told and item.event != told) or (
-                (said.role, said.calls, said.call_id) != (shown.role, shown.calls, shown.call_id)
-            ):
-                yield f"H3: shortened event {first} changed more than its text"
-        elif isinstance(item, Written) and not _says_something(item.message):
-            yield f"H5: written text for events {first} to {last} is empty"
+    # The verbatim tail is the history itself, and so are the very items of the history.
+    for run in runs:
+        suspects: Sequence[Item] = run.items
+        if run.first_seq is not None and run.first_seq >= 1 and run.last_seq <= stop:
+            told = history.kept(run.first_seq - 1, run.last_seq)
+            suspects = [item for item, own in zip(suspects, told, strict=True) if item is not own]
+        for item in suspects:
+            untrue = _untrue(candidate, item)
+            if untrue is not None:
+                yield untrue
+
+
+def _untrue(candidate: Projection, item: Item) -> str | None:
+    first, last = item.seqs
+    if not 1 <= first <= last <= candidate.stop:
+        return f"H3: an item stands for events {first} to {last} of {candidate.stop}"
+    if isinstance(item, Shortened):
+        told, shown = candidate.history[first - 1], item.message
+        said = told.message
+        if (item.event is not told and item.event != told) or (
+            (said.role, said.calls, said.call_id) != (shown.role, shown.calls, shown.call_id)
+        ):
+            return f"H3: shortened event {first} changed more than its text"
+    elif isinstance(item, Kept):
+        told = candidate.history[first - 1]
+        if item.event is not told and item.event != told:
+            return f"H3: event {first} isn't what the history says"
+    elif isinstance(item, Written) and not _says_something(item.message):
+        return f"H5: written text for events {first} to {last} is empty"
+    return None
 
 
 def _says_something(message: Message) -> bool:
@@ -70,22 +117,20 @@ def _says_something(message: Message) -> bool:
     return bool(message.text.strip() or message.calls or message.attachments)
 
 
-def _order(candidate: Projection) -> Iterator[str]:
+def _order(candidate: Projection, runs: Sequence[_Run]) -> Iterator[str]:
     """Events stand at most once and in the order in which they were told."""
     seen = 0
-    for item in candidate.head:
-        if isinstance(item, (Written, Native)):
+    for run in runs:
+        if run.first_seq is None:
             continue
-        seq = item.event.seq
-        if seq <= seen:
+        for seq in range(run.first_seq, min(seen, run.last_seq) + 1):
             yield f"H5: event {seq} stands behind event {seen}"
-        else:
-            seen = seq
+        seen = max(seen, run.last_seq)
     for seq in range(candidate.tail_start + 1, min(candidate.stop, seen) + 1):
         yield f"H5: event {seq} stands behind event {seen}"
 
 
-def _whole_groups(candidate: Projection) -> Iterator[str]:
+def _whole_groups(candidate: Projection, runs: Sequence[_Run]) -> Iterator[str]:
     """H1: of each group all members are shown, side by side, or none.
 
     What was typed or told while tools ran stands inside a group without being a member of it.
@@ -94,32 +139,33 @@ def _whole_groups(candidate: Projection) -> Iterator[str]:
     last_start: int | None = None
     last_seq = 0
     # The verbatim tail is whole by itself; only where it begins needs a look.
-    for item in candidate.head + _start_of_tail(candidate):
-        if isinstance(item, (Written, Native)):
+    for run in (*runs, *_runs(_start_of_tail(candidate))):
+        if run.first_seq is None:
             if last_start is not None and _continues(candidate, last_seq, last_start):
                 yield f"H1: the group of event {last_start + 1} is cut behind event {last_seq}"
             last_start = None
             continue
-        seq = item.event.seq
-        start = history.group_start(seq - 1)
-        if (
-            seq == last_seq + 1
-            and last_start is not None
-            and (start == seq - 1 or (start == last_start and history.is_result(seq - 1)))
-        ):
-            # The very next event, in the same group or at the start of another: nothing is cut.
-            last_start, last_seq = start, seq
+        members = (
+            seq
+            for seq in range(run.first_seq, run.last_seq + 1)
+            if not _is_guest(candidate, seq - 1)
+        )
+        first = next(members, None)
+        if first is None:
             continue
-        if _is_guest(candidate, seq - 1):
-            continue
+        start = history.group_start(first - 1)
         if start != last_start:
             if last_start is not None and _continues(candidate, last_seq, last_start):
                 yield f"H1: the group of event {last_start + 1} is cut behind event {last_seq}"
-            if start != seq - 1:
-                yield f"H1: event {seq} stands without the start of its group, event {start + 1}"
-        elif _next_member(candidate, last_seq, start) not in (None, seq):
+            if start != first - 1:
+                yield f"H1: event {first} stands without the start of its group, event {start + 1}"
+        elif _next_member(candidate, last_seq, start) not in (None, first):
             yield f"H1: event {last_seq + 1} is missing inside the group of event {start + 1}"
-        last_start, last_seq = start, seq
+        # Groups are runs themselves: from here to the end of this one nothing can be cut.
+        last_seq = run.last_seq
+        while last_seq > first and _is_guest(candidate, last_seq - 1):
+            last_seq -= 1
+        last_start = history.group_start(last_seq - 1)
     if (
         last_start is not None
         and candidate.tail_start == candidate.stop

@@ -9,11 +9,11 @@ leading system messages and the current user request (H1, H4).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from bench.events import Event, Message, Role
+from bench.events import Event, Message, Role, with_text
 from bench.history import History
 from bench.history import Kept as Kept
 
@@ -289,7 +289,7 @@ class Projection:
         for index, item in enumerate(items):
             if isinstance(item, (Kept, Shortened)) and item.event.seq in texts:
                 event = item.event
-                message = replace(item.message, text=texts[event.seq])
+                message = with_text(item.message, texts[event.seq])
                 items[index] = Shortened(event, message, known.get(event.seq))
         return self.with_items(items)
 

@@ -149,8 +149,10 @@ class ProjectionSizes:
             if isinstance(item, (Kept, Shortened)):
                 seq = item.event.seq
                 if seq < settled_seqs:
-                    is_kept = type(item) is Kept
-                    total += sums[seq] - sums[seq - 1] if is_kept else self._measured(item.message)
+                    if isinstance(item, Kept):
+                        total += sums[seq] - sums[seq - 1]
+                    else:
+                        total += self._measured(item.message)
                     if has_extras:
                         total += extras[seq] - extras[seq - 1]
                     of_items.append(total)
