@@ -21,7 +21,7 @@ def draw_answered(frame: pandas.DataFrame) -> Figure:
     """The same of what a reader answered."""
     if not len(frame) or frame["retention"].isna().all():
         return style.empty_figure("No reader was asked.")
-    return _drawn(frame, "questions answered (100% = full history, 0% = empty)")
+    return _drawn(frame, "questions answered (100% = full history, 0% = empty)", "answered")
 
 
 @style.drawing
@@ -31,10 +31,10 @@ def draw(frame: pandas.DataFrame) -> Figure:
     Intervals are crosses, settings of one strategy are joined by a line, dominated points are grey
     and controls hollow. What wasn't exercised or scored is listed below, never plotted.
     """
-    return _drawn(frame, "retention (100% = full history, 0% = empty)")
+    return _drawn(frame, "retention (100% = full history, 0% = empty)", "kept")
 
 
-def _drawn(frame: pandas.DataFrame, caption: str) -> Figure:
+def _drawn(frame: pandas.DataFrame, caption: str, verb: str) -> Figure:
     rows: list[dict[str, Any]] = rows_of(frame)
     shown = [r for r in rows if number(r["retention"]) is not None and _known(r["tokens_saved"])]
     left_out = [r for r in rows if r not in shown and not r["is_control"]]
@@ -52,7 +52,7 @@ def _drawn(frame: pandas.DataFrame, caption: str) -> Figure:
     style.percent_axis(axes.yaxis)
     style.direction_note(axes, "better: up and to the right ↗")
     axes.margins(x=0.1, y=0.08)
-    _legend(axes, shown)
+    _legend(axes, shown, verb)
     if note := _left_out_note(left_out):
         figure.supxlabel(note, fontsize=9, color=style.MUTED, x=0.01, ha="left")
     return figure
@@ -125,7 +125,7 @@ def _name_controls(axes: Axes, rows: list[dict[str, Any]]) -> None:
             )
 
 
-def _legend(axes: Axes, rows: list[dict[str, Any]]) -> None:
+def _legend(axes: Axes, rows: list[dict[str, Any]], verb: str) -> None:
     """Names beside the chart, the best first, with the numbers: names inside would overlap."""
     from matplotlib.lines import Line2D
 
@@ -135,7 +135,7 @@ def _legend(axes: Axes, rows: list[dict[str, Any]]) -> None:
     )
     handles = [
         Line2D([], [], marker=style.marker(r["place"]), color=_ink(r), markersize=8,
-               linestyle="none", label=_name(r, is_multiple))
+               linestyle="none", label=_name(r, is_multiple, verb))
         for r in named[:_LABELS_MAX]
     ]  # fmt: skip
     if len(named) > _LABELS_MAX:
@@ -156,13 +156,13 @@ def _legend(axes: Axes, rows: list[dict[str, Any]]) -> None:
     )
 
 
-def _name(row: dict[str, Any], is_multiple: bool) -> str:
+def _name(row: dict[str, Any], is_multiple: bool, verb: str) -> str:
     text = style.label(row["strategy"], 30)
     if is_multiple:
         text += f" · {row['window_asked']} · {style.label(row['model'], 16)}"
     of_all = f" of {row['sessions_total']}" if row["sessions"] < row["sessions_total"] else ""
     return (
-        f"{text}\n{share(row['retention'])} kept, {share(row['tokens_saved'])} saved, "
+        f"{text}\n{share(row['retention'])} {verb}, {share(row['tokens_saved'])} saved, "
         f"n={row['sessions']}{of_all}"
     )
 
