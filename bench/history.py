@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bench.events import Event, Message, ToolCall
 
@@ -32,8 +33,7 @@ class Kept:
         return self.event.seq, self.event.seq
 
 
-@dataclass(frozen=True, slots=True)
-class CallState:
+class CallState(NamedTuple):
     """A call and the seq of its result; `result_seq` None means that no result came."""
 
     call: ToolCall

@@ -9,8 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from bench.engine import Engine, Prepared
 from bench.events import Session, requests_after
@@ -99,8 +98,7 @@ def _replayed(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One request and what the next one starts from; `refusal` None means that it was served."""
 
     observation: RequestObservation
@@ -122,7 +120,7 @@ def attempt_request(
             return _refused(engine, provider, prepared, index, refusal)
         recovery = engine.recover(prepared.sent, index, prepared.lasting)
         if recovery.prepared is None:
-            prepared = replace(prepared, lasting=recovery.lasting or prepared.lasting)
+            prepared = prepared._replace(lasting=recovery.lasting or prepared.lasting)
             reason = f"{refusal} ({recovery.reason})"
             return _refused(engine, provider, prepared, index, reason)
         prepared = recovery.prepared

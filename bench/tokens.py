@@ -116,6 +116,8 @@ class _Counts:
 
 
 _COUNTS = _Counts()
+# Most questions are answered by this alone, so it is at hand.
+_known_count = _COUNTS.by_text.get
 
 
 def forget() -> None:
@@ -138,11 +140,11 @@ def _counter_name() -> str:
 
 def count(text: str) -> int:
     """How many tokens `text` has; remembered by content, so that no text is tokenised twice."""
-    if not text:
-        return 0
-    known = _COUNTS.by_text.get(text)
+    known = _known_count(text)
     if known is not None:
         return known
+    if not text:
+        return 0
     if len(text) < _SHARED_CHARACTERS_MIN:
         return _COUNTS.add(text, _count_anew(text))
     shared = count_cache.shared(_counter_name())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from bench.events import Message, ToolDefinition
@@ -66,7 +67,8 @@ def tools_tokens(tools: Sequence[ToolDefinition], costs: WireCosts = DEFAULT_COS
 def message_tokens(message: Message, costs: WireCosts = DEFAULT_COSTS) -> int:
     """The tokens of one message on the wire."""
     total = costs.per_message + count(message.text)
-    total += costs.per_attachment * len(message.attachments)
+    if message.attachments:
+        total += costs.per_attachment * len(message.attachments)
     for call in message.calls:
         total += costs.per_call + count(call.name) + count(call.arguments)
     return total
@@ -96,16 +98,18 @@ class SimulatedProvider:
         self._ignore_window = ignore_window
         self._tools = tuple(tools)
         self._fixed = costs.per_request + tools_tokens(tools, costs) + overhead_tokens
+        route = getattr(model, "route", None)
+        self._route = route if isinstance(route, str) else f"simulated/{model.name}"
         self._native = NativeCompaction(
             model,
             window,
             route=self.route,
             tools=tools,
             seed=seed,
-            message_tokens=lambda message: message_tokens(message, costs),
+            message_tokens=partial(message_tokens, costs=costs),
         )
         self._sizes = ProjectionSizes(
-            lambda message: message_tokens(message, costs),
+            partial(message_tokens, costs=costs),
             self._repair_tokens,
             native_size=self._native.tokens,
         )
@@ -119,8 +123,7 @@ class SimulatedProvider:
     @property
     def route(self) -> str:
         """Provider and model in one string; a real model names its endpoint too."""
-        route = getattr(self._model, "route", None)
-        return route if isinstance(route, str) else f"simulated/{self._model.name}"
+        return self._route
 
     @property
     def model(self) -> str:
@@ -264,24 +267,25 @@ def _roles_at_ends(projection: Projection) -> tuple[str | None, str | None]:
     The second is None when the request has no message but system ones; an assistant message with
     calls counts as answered, since its stubs stand behind it.
     """
+    head, history = projection.head, projection.history
     first: str | None = None
-    for index in range(len(projection.head)):
-        if projection.head[index].message.role != "system":
-            first = projection.head[index].message.role
+    for item in head:
+        first = item.message.role
+        if first != "system":
             break
     else:
         for position in range(projection.tail_start, projection.stop):
-            if projection.history.message(position).role != "system":
-                first = projection.history.message(position).role
+            first = history.message(position).role
+            if first != "system":
                 break
-    if first is None:
-        return None, None
+        else:
+            return None, None
     if projection.tail_start < projection.stop:
-        last = projection.history.message(projection.stop - 1)
-    elif isinstance(projection.head[-1], Native):
+        last = history.message(projection.stop - 1)
+    elif isinstance(head[-1], Native):
         return first, "assistant"
     else:
-        last = projection.head[-1].message
+        last = head[-1].message
     return first, "user" if last.calls else last.role
 
 
