@@ -235,6 +235,8 @@ class Engine:
 
         A summary of a summary needn't be shorter to be one, so no gain is asked of it.
         """
+        if self._repeat <= 1:
+            return prepared
         stages = [replace(one, must_shrink=False) for one in self.policy.stages if one.is_lasting]
         outcomes = prepared.outcomes
         for repetition in range(1, self._repeat):

@@ -204,23 +204,25 @@ class Projection:
         return tuple(self._grouped())
 
     def _grouped(self) -> Iterator[ItemGroup]:
-        items, history = self.items, self.history
+        items, history, stop = self.items, self.history, self.stop
         leading, request = self.leading_system, self.request_position
         start = 0
         group: int | None = None
         is_pending = is_pinned = False
         for index, item in enumerate(items):
-            if isinstance(item, (Written, Native)):
-                position, own = -1, None
-            else:
+            if isinstance(item, (Kept, Shortened)):
                 position = item.event.seq - 1
                 own = history.group_start(position)
+            else:
+                position, own = -1, None
             if index > start and (own is None or own != group):
                 yield ItemGroup(start, index, items[start:index], is_pending, is_pinned)
                 start, is_pending, is_pinned = index, False, False
             group = own
             if own is not None:
-                is_pending = is_pending or history.is_pending(position, self.stop)
+                # Calls stand where a group begins, nowhere else.
+                if position == own and not is_pending:
+                    is_pending = history.is_pending(position, stop)
                 is_pinned = is_pinned or position < leading or position == request
         if items:
             yield ItemGroup(start, len(items), items[start:], is_pending, is_pinned)

@@ -62,10 +62,11 @@ class ProjectionSizes:
         """The size of all items of `projection`."""
         # One request asks for the same projection several times; only its identity is compared.
         history = projection.history
-        told = len(history)
         last, last_told, last_total = self._last
-        if projection is last and told == last_told:
+        # Only extras depend on what was told behind a projection.
+        if projection is last and (self._extra_size is None or len(history) == last_told):
             return last_total
+        told = len(history)
         if told >= len(self._sums) or history is not self._history:
             self._follow(history)
         total = self._span(history, projection.tail_start, projection.stop)
@@ -117,10 +118,11 @@ class ProjectionSizes:
                 total += measure(event.message)
                 sums.append(total)
         if self._extra_size is not None:
-            extra_sums, closed = self._extra_sums, history.open_round_start
-            while len(extra_sums) <= closed:
-                extra = self._extra_size(history, len(extra_sums) - 1)
-                extra_sums.append(extra_sums[-1] + extra)
+            extra_sums, extra_size = self._extra_sums, self._extra_size
+            total = extra_sums[-1]
+            for position in range(len(extra_sums) - 1, history.open_round_start):
+                total += extra_size(history, position)
+                extra_sums.append(total)
 
     def _head(self, projection: Projection) -> int:
         head = projection.head

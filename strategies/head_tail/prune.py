@@ -102,10 +102,11 @@ def _tool_names(messages: Sequence[Message], results: Collection[int]) -> dict[i
     for index, message in enumerate(messages[: max(results, default=-1) + 1]):
         if index in results:
             names[index] = name_of.get(message.call_id or "") or "tool"
-        # Backwards, so that of calls with one id in one message the first stays.
-        for call in reversed(message.calls):
-            if call.id:
-                name_of[call.id] = call.name
+        if message.calls:
+            # Backwards, so that of calls with one id in one message the first stays.
+            for call in reversed(message.calls):
+                if call.id:
+                    name_of[call.id] = call.name
     return names
 
 
