@@ -130,7 +130,7 @@ def computed_id(checkpoint: Checkpoint) -> str:
         checkpoint.summary,
         checkpoint.model,
     )
-    return hashlib.sha256(b"".join(utf8(value) + b"\0" for value in values)).hexdigest()
+    return hashlib.sha256(utf8("\0".join(values) + "\0")).hexdigest()
 
 
 def sealed(checkpoint: Checkpoint) -> Checkpoint:
@@ -156,11 +156,16 @@ def to_record(checkpoint: Checkpoint) -> dict[str, Json]:
     A provider's state is stored compact, so one that wasn't compact no longer fits its id.
     """
     record: dict[str, Json] = {}
-    for name in (field.name for field in fields(Checkpoint)):
+    for name in _NAMES:
         value = getattr(checkpoint, name)
         if name == "segments":
             value = [
-                {part.name: getattr(each, part.name) for part in fields(Segment)}
+                {
+                    "from_seq": each.from_seq,
+                    "through_seq": each.through_seq,
+                    "source_digest": each.source_digest,
+                    "summary": each.summary,
+                }
                 for each in value or ()
             ]
         elif name == "provider_state":
@@ -170,6 +175,7 @@ def to_record(checkpoint: Checkpoint) -> dict[str, Json]:
     return record
 
 
+_NAMES = tuple(field.name for field in fields(Checkpoint))
 _ALWAYS_WRITTEN = frozenset({"schema_version", "checkpoint_id", "through_seq", "created_at"})
 
 

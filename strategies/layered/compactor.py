@@ -253,7 +253,7 @@ def bounded_source(
     if not cut:
         return source
     return tuple(
-        replace(each, message=replace(each.message, text=cut[index].text)) if index in cut else each
+        each._replace(message=replace(each.message, text=cut[index].text)) if index in cut else each
         for index, each in enumerate(source)
     )
 

@@ -75,10 +75,13 @@ _json_string, _read_quickly = _quickly()
 _QUICK_DEPTH_MAX = 100
 
 
+# One for all: `json.dumps` would make it anew each time.
+_WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def to_json(value: Any) -> str:
     """JSON text without spaces in the style of `quoted`; keys keep their order."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return _with_extra_escapes(well_formed(text))
+    return _with_extra_escapes(well_formed(_WRITER.encode(value)))
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -150,7 +153,8 @@ def _without_space(text: str) -> str:
     if has_escapes:
         text = text.replace("\\\\", "\0\0").replace('\\"', "\0\1")
     parts = text.split('"')
-    parts[::2] = ["".join(part.split()) for part in parts[::2]]
+    outside = '"'.join(parts[::2])
+    parts[::2] = "".join(outside.split()).split('"')
     text = '"'.join(parts)
     if has_escapes:
         text = text.replace("\0\0", "\\\\").replace("\0\1", '\\"')

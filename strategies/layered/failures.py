@@ -39,7 +39,7 @@ def fingerprint(plan: Plan, prompt_version: str, route: str) -> str:
         str(plan.through_seq),
         str(plan.head_anchor_seq),
     )
-    return hashlib.sha256(b"".join(utf8(value) + b"\0" for value in values)).hexdigest()
+    return hashlib.sha256(utf8("\0".join(values) + "\0")).hexdigest()
 
 
 def is_suppressed(failures: Failures, mark: str, suppress_after: int = SUPPRESS_AFTER) -> bool:

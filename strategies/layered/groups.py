@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bench.history import History
 from strategies.layered.source import SourceMessage
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Messages start..stop-1 that are covered together or not at all (F1.4).
 
     `is_complete` False means that an answer is still missing, so nothing may cover it (F3.5).

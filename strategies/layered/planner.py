@@ -52,12 +52,6 @@ class Span:
         """The source digest of the first `stop` messages (F4.4)."""
         return source_digest(self.messages[:stop]) if self.told is None else self.told.digest(stop)
 
-    def digest_of(self, start: int, stop: int) -> str:
-        """The source digest of the messages start..stop-1 alone."""
-        if self.told is None:
-            return source_digest(self.messages[start:stop])
-        return self.told.digest_of(start, stop)
-
     def digest_through(self, seq: int) -> str:
         """The source digest of the messages up to and including `seq`."""
         return self.digest(until_seq(self.messages, seq))
@@ -78,8 +72,8 @@ class Plan:
     """One compaction that may be tried.
 
     `source` is what the summariser reads: the new messages, with the old anchor in front of them
-    when the anchor changed (F6.3). `new_digest` covers the new messages alone. Token figures are
-    estimates of the covered span: raw, and as the model would see it now (F8.6).
+    when the anchor changed (F6.3); `new` are the new ones alone. Token figures are estimates of
+    the covered span: raw, and as the model would see it now (F8.6).
     """
 
     phase: str
@@ -87,13 +81,22 @@ class Plan:
     head_anchor_seq: int
     covered: Sequence[SourceMessage]
     source: tuple[SourceMessage, ...]
-    new_from_seq: int
+    new: tuple[SourceMessage, ...]
     digest: str
-    new_digest: str
     raw_tokens: int
     projected_tokens: int
     previous: Checkpoint | None
     is_append: bool
+
+    @property
+    def new_from_seq(self) -> int:
+        """The first seq of the new messages."""
+        return self.new[0].seq
+
+    @property
+    def new_digest(self) -> str:
+        """The source digest of the new messages alone, which only an appended segment needs."""
+        return source_digest(self.new)
 
     @property
     def carries_previous_summary(self) -> bool:
@@ -302,9 +305,8 @@ def _plan(
         head_anchor_seq=anchor,
         covered=covered,
         source=new if anchor == old_anchor else put_back + new,
-        new_from_seq=new[0].seq,
+        new=new,
         digest=span.digest(stop),
-        new_digest=span.digest_of(new_start, stop),
         raw_tokens=span.raw_tokens(start, stop),
         projected_tokens=array_tokens(shown_units),
         previous=previous,

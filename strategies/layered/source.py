@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from bench.events import Event, Message, ToolCall
 from strategies.layered.encoding import compact_json, quoted, utf8
@@ -17,8 +17,7 @@ JSON_TEXTS_REMEMBERED = 4_096
 _MESSAGES_AT_ONCE = 256
 
 
-@dataclass(frozen=True, slots=True)
-class SourceMessage:
+class SourceMessage(NamedTuple):
     """One message of the history with its seq.
 
     `message` is what a model sees of it. `stored_json` is the text that digests are made of, for a
@@ -84,20 +83,20 @@ def message_json(message: Message) -> str:
 
 def _message_json(message: Message) -> str:
     role = _ROLES.get(message.role) or quoted(message.role)
-    parts = [f'{{"role":{role},"content":{quoted(message.text)}']
+    text = f'{{"role":{role},"content":{quoted(message.text)}'
     if message.attachments:
         listed = ",".join(
             f'{{"media_type":{quoted(each.media_type)},"data":{quoted(each.data)}}}'
             for each in message.attachments
         )
-        parts.append(f'"attachments":[{listed}]')
+        text += f',"attachments":[{listed}]'
     if message.reasoning:
-        parts.append(f'"reasoning":{quoted(message.reasoning)}')
+        text += f',"reasoning":{quoted(message.reasoning)}'
     if message.calls:
-        parts.append(f'"tool_calls":[{",".join(map(call_json, message.calls))}]')
+        text += f',"tool_calls":[{",".join(map(call_json, message.calls))}]'
     if message.call_id:
-        parts.append(f'"tool_call_id":{quoted(message.call_id)}')
-    return ",".join(parts) + "}"
+        text += f',"tool_call_id":{quoted(message.call_id)}'
+    return text + "}"
 
 
 _ROLES = {role: quoted(role) for role in ("system", "user", "assistant", "tool")}
@@ -120,12 +119,14 @@ class RunningDigest:
 
     def add(self, source: SourceMessage) -> None:
         """Cover one more message."""
-        self.add_encoded(encoded((source,)), source.seq)
+        self.add_all((source,), 0, 1)
 
-    def add_encoded(self, messages: bytes, through_seq: int) -> None:
-        """Cover more messages, as `encoded` writes them, the last of which has this seq."""
-        self._state.update(messages)
-        self.through_seq = through_seq
+    def add_all(self, messages: Sequence[SourceMessage], start: int, stop: int) -> None:
+        """Cover the messages start..stop-1 too."""
+        for first in range(start, stop, _MESSAGES_AT_ONCE):
+            part = messages[first : min(stop, first + _MESSAGES_AT_ONCE)]
+            self._state.update(utf8("".join([f"{each.seq}\0{each.json}\0" for each in part])))
+            self.through_seq = part[-1].seq
 
     def copy(self) -> RunningDigest:
         """An independent digest of the same messages."""
@@ -139,15 +140,8 @@ class RunningDigest:
         return self._state.hexdigest()
 
 
-def encoded(messages: Iterable[SourceMessage]) -> bytes:
-    """Messages as the source digest reads them."""
-    return utf8("".join([f"{each.seq}\0{each.json}\0" for each in messages]))
-
-
 def source_digest(covered: Sequence[SourceMessage]) -> str:
     """The digest of these messages (F4.4)."""
     running = RunningDigest()
-    for start in range(0, len(covered), _MESSAGES_AT_ONCE):
-        part = covered[start : start + _MESSAGES_AT_ONCE]
-        running.add_encoded(encoded(part), part[-1].seq)
+    running.add_all(covered, 0, len(covered))
     return running.hexdigest()

@@ -15,12 +15,10 @@ from bench.history import History
 from strategies.layered.estimate import visible_units
 from strategies.layered.groups import Group, groups_as_original, groups_of
 from strategies.layered.prefix import Prefix
-from strategies.layered.source import RunningDigest, SourceMessage, encoded
+from strategies.layered.source import RunningDigest, SourceMessage
 
 # A plan that retreats, or a checkpoint of a while ago, asks for the digest of less than the last.
 _DIGESTS_REMEMBERED = 16
-# More than most compactions cover anew; the text of a whole history is never held.
-_MESSAGES_AT_ONCE = 1_024
 
 
 class Told:
@@ -30,7 +28,6 @@ class Told:
         self._sources: list[SourceMessage] = []
         self._unit_sums = [0]
         self._digests = {0: RunningDigest()}
-        self._encoded = (0, 0, b"")
         self._groups: list[Group] = []
         self._groups_as_original: list[Group] = []
 
@@ -54,25 +51,11 @@ class Told:
         running = self._digests[start]
         if start < stop:
             running = running.copy()
-            self._cover(running, start, stop)
+            running.add_all(self._sources, start, stop)
             self._digests[stop] = running
             if len(self._digests) > _DIGESTS_REMEMBERED:
                 del self._digests[sorted(self._digests)[1]]
         return running.hexdigest()
-
-    def digest_of(self, start: int, stop: int) -> str:
-        """The source digest of the messages start..stop-1 alone."""
-        running = RunningDigest()
-        self._cover(running, start, stop)
-        return running.hexdigest()
-
-    def _cover(self, running: RunningDigest, start: int, stop: int) -> None:
-        """Adds messages to a digest. What is new is digested twice: alone, and behind the rest."""
-        for first in range(start, stop, _MESSAGES_AT_ONCE):
-            last = min(stop, first + _MESSAGES_AT_ONCE)
-            if self._encoded[:2] != (first, last):
-                self._encoded = (first, last, encoded(self._sources[first:last]))
-            running.add_encoded(self._encoded[2], self._sources[last - 1].seq)
 
     def groups(self, history: History, stop: int) -> tuple[Sequence[Group], int]:
         """All groups of the first `stop` messages; so many at the start are known to be complete.

@@ -54,7 +54,7 @@ def ladder(given: Case) -> Case:
         if decision.needs_compaction:
             cut = bounding.bound(said, keep_newest=keep_newest, original=True)
             shown = tuple(
-                replace(each, message=replace(each.message, text=cut[index].text))
+                each._replace(message=replace(each.message, text=cut[index].text))
                 if index in cut
                 else each
                 for index, each in enumerate(said)
