@@ -29,14 +29,17 @@ class Coverage:
 
 def coverage(before: Projection, after: Projection) -> Coverage:
     """What a compaction took away: items that are gone or changed. All zero when nothing is."""
-    # Most items are the very same objects in both, or gone with all their neighbours.
-    shown = set(map(id, after.head))
-    suspects = [item for item in before.head if id(item) not in shown]
+    # Most items are the very same objects in both, or gone with all their neighbours. A head
+    # often grew at its end only: what it begins with can't be gone then.
+    is_grown = after.head[: len(before.head)] == before.head
+    rest = after.head[len(before.head) :] if is_grown else after.head
+    shown = set(map(id, rest))
+    suspects = [] if is_grown else [item for item in before.head if id(item) not in shown]
     told = before.history.kept(before.tail_start, min(before.stop, after.tail_start))
     suspects_told = [item.event.seq for item in told if id(item) not in shown]
     if not suspects and not suspects_told:
         return Coverage()
-    remaining = {item.event.seq: item for item in after.head if not isinstance(item, _MADE)}
+    remaining = {item.event.seq: item for item in rest if not isinstance(item, _MADE)}
     gone: list[tuple[int, int]] = []
     for item in suspects:
         if isinstance(item, _MADE):
