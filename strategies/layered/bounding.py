@@ -101,6 +101,8 @@ def tail_of(text: str, units_max: int) -> str:
     """The longest end of at most this many units."""
     if units_max <= 0:
         return ""
+    if text.isascii():
+        return text[-units_max:]
     return head_of(text[: -units_max - 1 : -1], units_max)[::-1]
 
 
