@@ -162,12 +162,18 @@ class Cluster:
                 self._accounting.lose(sent.worker)
         load = Counter(dict.fromkeys(workers, 0))
         load.update(sent.worker for sent in self._under_way.values())
-        while waiting:
+        while waiting and load:
             worker, under_way = min(load.items(), key=lambda pair: pair[1])
             if under_way >= _TASKS_A_WORKER:
                 break
             place = waiting.pop(0)
-            self._under_way[place] = self._sent(place, tasks[place], worker)
+            try:
+                self._under_way[place] = self._sent(place, tasks[place], worker)
+            except (OSError, TimeoutError):
+                # It died a moment ago, and the scheduler doesn't know that yet.
+                lost.append(place)
+                del load[worker]
+                continue
             load[worker] += 1
         return lost
 

@@ -93,6 +93,29 @@ def test_a_cluster_gives_the_same_run_also_when_a_worker_is_killed(
     dask.workers.append(dask.start_worker())
 
 
+def test_a_worker_that_died_a_moment_ago_costs_nothing(
+    sessions: list[Session],
+    alone: dict[str, Any],
+    dask: DaskProcesses,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    from distributed import Client
+
+    tried: list[int] = []
+    scatter = Client.scatter
+
+    def unreachable_at_first(self: Any, *data: Any, **named: Any) -> Any:
+        tried.append(1)
+        if len(tried) in (1, 3):
+            raise OSError("Timed out trying to connect")
+        return scatter(self, *data, **named)
+
+    monkeypatch.setattr(Client, "scatter", unreachable_at_first)
+    assert stored(tmp_path / "run", sessions, cluster=dask.address) == alone
+    assert len(tried) > 3
+
+
 def test_no_session_travels_with_its_cells(
     sessions: list[Session],
     dask: DaskProcesses,
