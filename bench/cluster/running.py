@@ -169,8 +169,8 @@ class Cluster:
             place = waiting.pop(0)
             try:
                 self._under_way[place] = self._sent(place, tasks[place], worker)
-            except (OSError, TimeoutError):
-                # It died a moment ago, and the scheduler doesn't know that yet.
+            except (OSError, TimeoutError, KeyError):
+                # It died a moment ago: the scheduler can't reach it, or knows it no more.
                 lost.append(place)
                 del load[worker]
                 continue

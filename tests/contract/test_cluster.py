@@ -108,7 +108,7 @@ def test_a_worker_that_died_a_moment_ago_costs_nothing(
     def unreachable_at_first(self: Any, *data: Any, **named: Any) -> Any:
         tried.append(1)
         if len(tried) in (1, 3):
-            raise OSError("Timed out trying to connect")
+            raise {1: OSError("Timed out trying to connect"), 3: KeyError("tcp://gone")}[len(tried)]
         return scatter(self, *data, **named)
 
     monkeypatch.setattr(Client, "scatter", unreachable_at_first)
