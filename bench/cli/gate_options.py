@@ -82,8 +82,8 @@ def add_gate(commands: Any) -> None:
     prompt.add_argument(
         "--strategy",
         metavar="SPEC",
-        help="who is given the prompts (default: the strategy whose own prompt asks for the same "
-        "sections as one of the two, as layered; else head_tail)",
+        help="who is given the prompts (default: the strategy whose own prompt asks for the "
+        "sections of one of the two, as layered; else head_tail)",
     )
     prompt.add_argument("--model", metavar="MODEL", help="who summarises (default offline)")
     prompt.add_argument("--seed", type=int, action="append", metavar="N", help="repeatable")

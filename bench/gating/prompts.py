@@ -122,15 +122,17 @@ def prompt_of(strategy: Any) -> str | None:
 
 
 def strategy_for_prompt(prompt: str, otherwise: str) -> str:
-    """The built-in strategy whose own prompt asks for the same sections, for it may rely on them.
+    """The built-in strategy whose own prompt asks for these sections, for it may rely on them.
 
+    More than half of them are enough, since the others may be what an edit took away or added.
     `otherwise` for a prompt without sections, or with sections that nobody relies on.
     """
-    wanted = headings_of(prompt)
+    wanted = set(headings_of(prompt))
     for name, one in registered().items():
         cls = one.base if isinstance(one.base, type) else type(one.base)
         own = bundled_prompt(cls) if wanted and isinstance(one.base, type) else None
-        if own is not None and headings_of(own) == wanted:
+        asked = set(headings_of(own)) if own is not None else set()
+        if 2 * len(asked & wanted) > max(len(asked), len(wanted)):
             return name
     return otherwise
 

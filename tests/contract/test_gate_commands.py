@@ -327,6 +327,8 @@ def test_a_prompt_is_compared_with_itself_at_a_revision(
 def test_the_default_strategy_is_one_that_relies_on_the_sections() -> None:
     own = (PROMPTS / "layered_append.md").read_text("utf-8")
     assert strategy_for_prompt(own, DEFAULT_STRATEGY) == "layered"
+    shorter = own[: own.index("## Critical Context")]
+    assert strategy_for_prompt(shorter, DEFAULT_STRATEGY) == "layered"
     assert strategy_for_prompt("Summarise in plain prose.", DEFAULT_STRATEGY) == "head_tail"
     assert strategy_for_prompt("Write `## Goal` and `## Rest`.", DEFAULT_STRATEGY) == "head_tail"
 
