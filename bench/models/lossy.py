@@ -14,16 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.errors import UsageError
-from bench.events import Message, ToolDefinition
+from bench.events import Message
 from bench.models.model import Completion
 from bench.models.offline import SHORTER_FRACTION, saliences
+from bench.models.stand_in import StandIn
 from bench.models.summary_requests import read_request
 from bench.models.text_units import read_units
 from bench.models.writing import write_summary
 
 
 @dataclass(frozen=True, slots=True)
-class LossyModel:
+class LossyModel(StandIn):
     """Carries each unit over with chance `p`, from 0 to 1, within the output cap."""
 
     p: float
@@ -62,21 +63,6 @@ class LossyModel:
             output_tokens_max=output_tokens_max,
             is_balanced=False,
         )
-
-    def respond(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolDefinition],
-        output_tokens_max: int,
-        seed: int,
-        calls_wanted: bool,
-    ) -> Completion:
-        """A question answered by looking it up, as all stand-ins do; see `bench.readers`."""
-        from bench.readers.responding import respond
-
-        del output_tokens_max
-        return respond(messages, tools=tools, seed=seed, calls_wanted=calls_wanted)
 
 
 def request_digest(messages: Sequence[Message]) -> str:

@@ -10,8 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.events import Message, ToolDefinition
+from bench.events import Message
 from bench.models.model import Completion
+from bench.models.stand_in import StandIn
 from bench.models.summary_requests import SummaryRequest, read_request
 from bench.models.text_units import UNIT_CHARACTERS_MAX, Piece, Speaker, Unit, read_units
 from bench.models.writing import request_openings, write_summary
@@ -44,7 +45,7 @@ _LENGTH_COSTS = tuple(map(_length_cost, range(_LENGTHS)))
 
 
 @dataclass(frozen=True, slots=True)
-class OfflineModel:
+class OfflineModel(StandIn):
     """The extractive stand-in. The seed is without effect."""
 
     name: str = "offline"
@@ -66,21 +67,6 @@ class OfflineModel:
             tokens_wanted=_tokens_wanted(request),
             output_tokens_max=output_tokens_max,
         )
-
-    def respond(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolDefinition],
-        output_tokens_max: int,
-        seed: int,
-        calls_wanted: bool,
-    ) -> Completion:
-        """A question answered by looking it up, as all stand-ins do; see `bench.readers`."""
-        from bench.readers.responding import respond
-
-        del output_tokens_max
-        return respond(messages, tools=tools, seed=seed, calls_wanted=calls_wanted)
 
 
 def _tokens_wanted(request: SummaryRequest) -> int:
