@@ -4,7 +4,8 @@ A text is known by a digest of its characters and of the tokenizer that counted 
 up to three files of fixed size, each a table of pages; a digest belongs to one page of each file,
 so looking up is one small read a file, and a new count goes to the first file with room. When the
 last is full, an old count gives way: the files never hold more than 73 MB together, some three
-million texts.
+million texts. The smaller files are read as a whole at the first question (9 MB at most), since
+most answers stand there; what isn't in these copies may have been written since and is looked up.
 
 There are no locks and nothing to repair. A slot carries its own checksum: what a killed or a
 simultaneous writer left half done, or a disk damaged, is no count but an empty slot, and its text
@@ -33,6 +34,8 @@ _KEY_BYTES = _DIGEST_BYTES + 4
 _SLOT_BYTES = _KEY_BYTES + 4
 _SLOTS_BYTES = _PAGE_BYTES // _SLOT_BYTES * _SLOT_BYTES
 _EMPTY = bytes(_SLOT_BYTES)
+# Tables of up to so many pages are held in memory too.
+_PAGES_HELD_MAX = 8_192
 _COUNT_MAX = 2**32 - 1
 
 
@@ -45,6 +48,8 @@ class CountCache:
         self._pages = pages
         # Files that are open; None stands for one that can't be had.
         self._files: list[int | None] = []
+        # What stood in the smaller files at the first question; None before it.
+        self._held: list[bytes] | None = None
         self._is_writable = True
         for level in range(len(pages)):
             file = self._opened(level)
@@ -60,6 +65,13 @@ class CountCache:
         """The count of the text with this key, None when it isn't known."""
         digest = key[:_DIGEST_BYTES]
         number = int.from_bytes(key[_DIGEST_BYTES:_KEY_BYTES], "little")
+        held = self._held
+        if held is None:
+            held = self._held = self._read_small_files()
+        for table, pages in zip(held, self._pages, strict=False):
+            count = _count_in(table, digest, number % pages * _PAGE_BYTES)
+            if count is not None:
+                return count
         for file, pages in zip(self._files, self._pages, strict=False):
             if file is None:
                 continue
@@ -67,15 +79,21 @@ class CountCache:
                 page = os.pread(file, _SLOTS_BYTES, number % pages * _PAGE_BYTES)
             except OSError:
                 continue
-            position = page.find(digest)
-            # A digest may also begin inside of a slot, by chance or damage.
-            while position >= 0:
-                if position % _SLOT_BYTES == 0:
-                    slot = page[position : position + _SLOT_BYTES]
-                    if _is_whole(slot):
-                        return int.from_bytes(slot[_DIGEST_BYTES:_KEY_BYTES], "little")
-                position = page.find(digest, position + 1)
+            count = _count_in(page, digest, 0)
+            if count is not None:
+                return count
         return None
+
+    def _read_small_files(self) -> list[bytes]:
+        tables: list[bytes] = []
+        for file, pages in zip(self._files, self._pages, strict=False):
+            if file is None or pages > _PAGES_HELD_MAX:
+                break
+            try:
+                tables.append(os.pread(file, pages * _PAGE_BYTES, 0))
+            except OSError:
+                break
+        return tables
 
     def add(self, key: bytes, count: int) -> None:
         """Writes down a count that `find` didn't know."""
@@ -108,6 +126,7 @@ class CountCache:
             if file is not None:
                 os.close(file)
         self._files = []
+        self._held = []
         self._is_writable = False
 
     def _offset(self, level: int, key: bytes) -> int:
@@ -150,6 +169,20 @@ class CountCache:
         finally:
             Path(unfinished).unlink()
         return self._opened(level)
+
+
+def _count_in(table: bytes, digest: bytes, start: int) -> int | None:
+    """The count of this digest in the page that begins at `start`."""
+    stop = start + _SLOTS_BYTES
+    position = table.find(digest, start, stop)
+    # A digest may also begin inside of a slot, by chance or damage.
+    while position >= 0:
+        if (position - start) % _SLOT_BYTES == 0:
+            slot = table[position : position + _SLOT_BYTES]
+            if _is_whole(slot):
+                return int.from_bytes(slot[_DIGEST_BYTES:_KEY_BYTES], "little")
+        position = table.find(digest, position + 1, stop)
+    return None
 
 
 def _is_whole(slot: bytes) -> bool:

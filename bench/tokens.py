@@ -52,8 +52,8 @@ _WORD_END = re.compile(r"(?<=[A-Za-z])(?=[\x00-&(-@\[-`{-\x7f])")
 
 # Counts are remembered by text until this many characters are held.
 _REMEMBERED_CHARACTERS_MAX = 64_000_000
-# Shorter texts are counted sooner than looked up in a file.
-_SHARED_CHARACTERS_MIN = 100
+# Shorter texts are counted as soon as looked up in a file.
+_SHARED_CHARACTERS_MIN = 24
 # Raise it when the same text may get another count: shared counts of other rules aren't found.
 _RULES = 1
 
