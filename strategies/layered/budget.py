@@ -15,7 +15,7 @@ from strategies.layered.estimate import (
     next_input_tokens,
     request_units,
 )
-from strategies.layered.source import raw_json
+from strategies.layered.message_json import raw_json
 
 RESERVE_TOKENS_MAX = 16_384
 RESERVE_WINDOW_SHARE = 4

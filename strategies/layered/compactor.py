@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
+from bench.events import with_text
 from bench.provider import ProviderError
 from bench.strategy import Reply
 from strategies.layered.acceptance import NotAccepted, check_savings
@@ -252,10 +253,11 @@ def bounded_source(
     cut = bound(source, settings.result_tokens_max, original=settings.original)
     if not cut:
         return source
-    return tuple(
-        each._replace(message=replace(each.message, text=cut[index].text)) if index in cut else each
-        for index, each in enumerate(source)
-    )
+    shown = list(source)
+    for index, result in cut.items():
+        seq, message, stored = source[index]
+        shown[index] = SourceMessage(seq, with_text(message, result.text), stored)
+    return tuple(shown)
 
 
 def _text_checkpoint(

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from json.encoder import encode_basestring as _quoted
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 UNITS_PER_ASCII_RUNE = 1
 UNITS_PER_OTHER_RUNE = 4
@@ -50,6 +50,10 @@ def _with_extra_escapes(text: str) -> str:
     return text
 
 
+def _json_string(text: str) -> str:
+    return _quoted(text) if QUICK is None else QUICK.write(text).decode()
+
+
 def quoted(text: str) -> str:
     r"""A JSON string: `<`, `>`, `&`, U+2028 and U+2029 as \u escapes, other non-ASCII raw."""
     if text.isascii():
@@ -60,19 +64,31 @@ def quoted(text: str) -> str:
     return _with_extra_escapes(_json_string(well_formed(text)))
 
 
-def _quickly() -> tuple[Callable[[str], str], Callable[[str], object] | None]:
-    """Writes JSON strings, and reads JSON: several times as fast with orjson (extra `fast`)."""
+class Quick(NamedTuple):
+    """orjson, which writes and reads JSON several times as fast; `raw` marks what is JSON already.
+
+    `write` makes the bytes of `quoted` but for the extra escapes, and raises TypeError on lone
+    surrogates. `read` raises ValueError on some JSON that the standard reader takes.
+    """
+
+    write: Callable[[object], bytes]
+    read: Callable[[str], object]
+    raw: Callable[[bytes], object]
+
+
+def _quickly() -> Quick | None:
     try:
         import orjson
     except ImportError:
-        return _quoted, None
-    dumps = orjson.dumps
-    return lambda text: dumps(text).decode(), orjson.loads
+        return None
+    return Quick(orjson.dumps, orjson.loads, orjson.Fragment)
 
 
-_json_string, _read_quickly = _quickly()
+QUICK = _quickly()
 # Deeper JSON is left to the standard reader, whose limit isn't orjson's.
 _QUICK_DEPTH_MAX = 100
+# What is opened must be closed.
+_SHALLOW_CHARACTERS_MAX = 2 * _QUICK_DEPTH_MAX
 
 
 # One for all: `json.dumps` would make it anew each time.
@@ -126,13 +142,17 @@ def is_json(text: str) -> bool:
 
 def _is_quickly_json(text: str) -> bool:
     """True for most texts that are JSON, where there is a fast reader; False says nothing."""
-    if _read_quickly is None or text.count("[") + text.count("{") > _QUICK_DEPTH_MAX:
+    if QUICK is None or _may_be_deep(text):
         return False
     try:
-        _read_quickly(text)
+        QUICK.read(text)
     except ValueError:
         return False
     return True
+
+
+def _may_be_deep(text: str) -> bool:
+    return text.count("[") + text.count("{") > _QUICK_DEPTH_MAX
 
 
 def compact_json(text: str) -> str | None:
@@ -159,6 +179,62 @@ def _without_space(text: str) -> str:
     if has_escapes:
         text = text.replace("\0\0", "\\\\").replace("\0\1", '\\"')
     return text
+
+
+def quickly_compact(text: str) -> bytes | None:
+    """The bytes of `compact_json` but for the extra escapes, for most JSON; None says nothing.
+
+    What is read and written again is the compact form when both differ in white space alone.
+    Reading drops duplicate keys and writing spells everything as shortly as can be, so nothing that
+    changed can be made up for elsewhere; and no string can lose or win white space unseen, since
+    every escape is longer than what it stands for.
+    """
+    if QUICK is None or (len(text) > _SHALLOW_CHARACTERS_MAX and _may_be_deep(text)):
+        return None
+    try:
+        compact = QUICK.write(QUICK.read(text))
+        given = text.encode()
+    except (ValueError, TypeError):
+        return None
+    expected = compact.replace(b" ", b"")
+    if given.replace(b" ", b"") == expected or given.translate(None, _JSON_SPACE) == expected:
+        return compact
+    return None
+
+
+_JSON_SPACE = b" \n\r\t"
+
+
+def with_extra_escapes(data: bytes) -> bytes:
+    """JSON text in UTF-8 with the five extra escapes of `quoted`."""
+    # Looked for as numbers: a piece of one byte is looked for much more slowly.
+    if _LESS in data:
+        data = data.replace(b"<", b"\\u003c")
+    if _GREATER in data:
+        data = data.replace(b">", b"\\u003e")
+    if _AND in data:
+        data = data.replace(b"&", b"\\u0026")
+    if not data.isascii():
+        for mark, escape in _ESCAPED_ELSEWHERE.items():
+            data = data.replace(mark.encode(), escape.encode())
+    return data
+
+
+_LESS, _GREATER, _AND = b"<>&"
+
+
+def utf8_units(data: bytes) -> int:
+    """The units of a text by its UTF-8 bytes."""
+    if data.isascii():
+        return len(data) * UNITS_PER_ASCII_RUNE
+    ascii_runes = len(data.translate(None, _NOT_ASCII))
+    others = len(data.translate(None, _NO_FIRST_BYTE))
+    return ascii_runes * UNITS_PER_ASCII_RUNE + others * UNITS_PER_OTHER_RUNE
+
+
+# Every rune that isn't ASCII begins with one byte from 0xC0 on, all others are below.
+_NOT_ASCII = bytes(range(0x80, 0x100))
+_NO_FIRST_BYTE = bytes(range(0xC0))
 
 
 def units(text: str) -> int:

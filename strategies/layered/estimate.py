@@ -11,55 +11,16 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench.events import Message, ToolCall, ToolDefinition
+from bench.events import Message, ToolDefinition
 from bench.strategy import Estimator
-from strategies.layered.encoding import (
-    compact_json,
-    is_blank,
-    quoted,
-    to_json,
-    tokens,
-    units,
-    utf8,
-)
-from strategies.layered.source import call_json, message_json, raw_json
+from strategies.layered.encoded import visible_units
+from strategies.layered.encoding import compact_json, quoted, to_json, tokens, units
+from strategies.layered.message_json import is_dropped, raw_json, visible_json
 
 ATTACHMENT_UNITS = 4_096
-MESSAGES_REMEMBERED = 8_192
 EMPTY_REQUEST = '{"messages":[],"tools":null}'
 # Every message is counted with a comma, so the envelope is one comma short of an empty request.
 ENVELOPE_UNITS = len(EMPTY_REQUEST) - 1
-
-# Escaped in JSON: these by one sign more, those by five more, and two separators by two units more.
-_ONE_MORE = b'"\\\b\f\n\r\t'
-_FIVE_MORE = b"<>&" + bytes(code for code in range(0x20) if code not in _ONE_MORE)
-_TWO_MORE = ("\u2028", "\u2029")
-
-
-def quoted_units(text: str) -> int:
-    """The units of a text as a JSON string, without building the escaped text."""
-    data = utf8(text)
-    escaped = len(data) - len(data.translate(None, _ONE_MORE))
-    escaped += 5 * (len(data) - len(data.translate(None, _FIVE_MORE)))
-    total = len('""') + units(text) + escaped
-    return total if text.isascii() else total + 2 * sum(map(text.count, _TWO_MORE))
-
-
-def is_dropped(message: Message) -> bool:
-    """True for an assistant message without calls and visible text: no provider is sent it."""
-    return message.role == "assistant" and not message.calls and is_blank(message.text)
-
-
-def visible_json(message: Message) -> str:
-    """What a provider sees of a message: role always, text, calls and call id when present."""
-    parts = [f'"role":{quoted(message.role)}']
-    if message.text:
-        parts.append(f'"content":{quoted(message.text)}')
-    if message.calls:
-        parts.append(f'"tool_calls":[{",".join(call_json(call) for call in message.calls)}]')
-    if message.call_id:
-        parts.append(f'"tool_call_id":{quoted(message.call_id)}')
-    return "{" + ",".join(parts) + "}"
 
 
 def messages_json(messages: Iterable[Message]) -> str:
@@ -67,46 +28,10 @@ def messages_json(messages: Iterable[Message]) -> str:
     return f"[{','.join(visible_json(each) for each in messages if not is_dropped(each))}]"
 
 
-def _call_units(call: ToolCall) -> int:
-    return units(call_json(call)) + 1
-
-
 def message_units(message: Message) -> int:
     """The units that one message adds to a request: its JSON, a comma, its attachments."""
-    return visible_units(message) + ATTACHMENT_UNITS * len(message.attachments)
-
-
-# By identity, since a message is slow to hash; holding it keeps its id from being used again.
-_units_of: dict[int, tuple[Message, int]] = {}
-
-
-def visible_units(message: Message) -> int:
-    """The units of a message's JSON and a comma; none when it is dropped."""
-    known = _units_of.get(id(message))
-    if known is not None and known[0] is message:
-        return known[1]
-    if len(_units_of) >= MESSAGES_REMEMBERED:
-        _units_of.clear()
-    total = _visible_units(message)
-    _units_of[id(message)] = (message, total)
-    return total
-
-
-def _visible_units(message: Message) -> int:
-    if is_dropped(message):
-        return 0
-    if not (message.reasoning or message.attachments):
-        # Nothing is hidden, so it is the text that the digest needs too.
-        shown = units(message_json(message)) + len(",")
-        return shown if message.text else shown - len(',"content":""')
-    total = len('{"role":"",') + len(message.role) + len("}")
-    if message.text:
-        total += len(',"content":') + quoted_units(message.text)
-    if message.calls:
-        total += len(',"tool_calls":[]') - 1 + sum(map(_call_units, message.calls))
-    if message.call_id:
-        total += len(',"tool_call_id":') + quoted_units(message.call_id)
-    return total
+    shown = visible_units(message)
+    return shown + ATTACHMENT_UNITS * len(message.attachments) if message.attachments else shown
 
 
 @dataclass(frozen=True, slots=True)

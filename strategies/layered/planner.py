@@ -6,14 +6,15 @@ It reads the canonical history, never a projection, and only ever cuts between g
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from bench.events import Message
 from bench.projection import Projection
 from strategies.layered.checkpoint import SEGMENTED, SESSION, TEXT, Checkpoint
-from strategies.layered.estimate import array_tokens, visible_units
+from strategies.layered.encoded import visible_units
+from strategies.layered.estimate import array_tokens
 from strategies.layered.groups import Group, groups_as_original
 from strategies.layered.source import SourceMessage, source_digest, until_seq, with_seq
 from strategies.layered.told import Told, told_of
@@ -52,6 +53,12 @@ class Span:
         """The source digest of the first `stop` messages (F4.4)."""
         return source_digest(self.messages[:stop]) if self.told is None else self.told.digest(stop)
 
+    def part_digest(self, start: int, stop: int) -> str:
+        """The source digest of the messages start..stop-1 alone."""
+        if self.told is None:
+            return source_digest(self.messages[start:stop])
+        return self.told.part_digest(start, stop)
+
     def digest_through(self, seq: int) -> str:
         """The source digest of the messages up to and including `seq`."""
         return self.digest(until_seq(self.messages, seq))
@@ -87,6 +94,7 @@ class Plan:
     projected_tokens: int
     previous: Checkpoint | None
     is_append: bool
+    part_digest: Callable[[], str] = field(repr=False, compare=False)
 
     @property
     def new_from_seq(self) -> int:
@@ -96,7 +104,7 @@ class Plan:
     @property
     def new_digest(self) -> str:
         """The source digest of the new messages alone, which only an appended segment needs."""
-        return source_digest(self.new)
+        return self.part_digest()
 
     @property
     def carries_previous_summary(self) -> bool:
@@ -311,6 +319,7 @@ def _plan(
         projected_tokens=array_tokens(shown_units),
         previous=previous,
         is_append=is_append,
+        part_digest=lambda: span.part_digest(new_start, stop),
     )
 
 

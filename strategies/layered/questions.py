@@ -6,6 +6,7 @@ doesn't show the earlier summary, the merge prompt does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -45,13 +46,14 @@ class Question:
     @property
     def messages(self) -> tuple[Message, Message]:
         """The request as it is sent."""
-        parts = []
+        closing = CLOSING
+        if self.is_repair:
+            closing = prompt("layered_repair").replace("{reason}", self.repair_reason).strip()
+        parts = [_tagged(HISTORY_TAG, _transcript(self.source)), closing]
         if self.previous_summary:
-            parts.append(_tagged(PREVIOUS_TAG, self.previous_summary))
-        parts.append(_tagged(HISTORY_TAG, "\n\n".join(map(_transcribed, self.source))))
-        closing = prompt("layered_repair").replace("{reason}", self.repair_reason)
-        parts.append(closing.strip() if self.is_repair else CLOSING)
-        return Message("system", self.instructions), Message("user", "\n\n".join(parts))
+            parts.insert(0, _tagged(PREVIOUS_TAG, self.previous_summary))
+        text = "\n\n".join(parts)
+        return Message("system", self.instructions), Message("user", text)
 
 
 @cache
@@ -73,12 +75,25 @@ def _tagged(tag: str, text: str) -> str:
     return f"<{tag}>\n{inside}\n</{tag}>"
 
 
-def _transcribed(source: SourceMessage) -> str:
-    message = source.message
-    label = "[tool result]" if message.role == "tool" else f"[{message.role}]"
-    text = f"{label}\n{message.text}" if message.text else label
-    for call in message.calls:
-        text += f"\n[tool call] {call.name} {call.arguments}"
-    for attachment in message.attachments:
-        text += f"\n(attachment, {attachment.media_type})"
-    return text
+def _transcript(sources: Sequence[SourceMessage]) -> str:
+    """The messages, each behind its label, a blank line between them."""
+    pieces: list[str] = []
+    for _, message, _ in sources:
+        pieces.append(_LABELS.get(message.role) or _label(message.role))
+        if message.text:
+            pieces.append("\n")
+            pieces.append(message.text)
+        for call in message.calls:
+            pieces += ("\n[tool call] ", call.name, " ", call.arguments)
+        for attachment in message.attachments:
+            pieces.append(f"\n(attachment, {attachment.media_type})")
+    if pieces:
+        pieces[0] = pieces[0].lstrip()
+    return "".join(pieces)
+
+
+def _label(role: str) -> str:
+    return "\n\n[tool result]" if role == "tool" else f"\n\n[{role}]"
+
+
+_LABELS = {role: _label(role) for role in ("system", "user", "assistant", "tool")}

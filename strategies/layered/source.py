@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
-from bench.events import Event, Message, ToolCall
-from strategies.layered.encoding import compact_json, quoted, utf8
+from bench.events import Event, Message
+from strategies.layered.encoded import json_bytes
+from strategies.layered.encoding import utf8
 
-# A history is digested anew at every try, and its messages never change.
-JSON_TEXTS_REMEMBERED = 4_096
 # A digest takes many messages in one go, yet never holds the text of a whole history.
 _MESSAGES_AT_ONCE = 256
 
@@ -28,14 +26,14 @@ class SourceMessage(NamedTuple):
     message: Message
     stored_json: str | None = None
 
-    @property
-    def json(self) -> str:
-        """The full JSON text of the message, without its seq."""
-        return message_json(self.message) if self.stored_json is None else self.stored_json
-
 
 def until_seq(messages: Sequence[SourceMessage], seq: int) -> int:
     """How many messages, which stand in order, there are up to and including `seq`."""
+    total = len(messages)
+    # Nearly always seqs count from 1 without gaps.
+    is_place = 0 < seq <= total and messages[seq - 1].seq == seq
+    if is_place and (seq == total or messages[seq].seq > seq):
+        return seq
     return bisect_right(messages, seq, key=_seq_of)
 
 
@@ -54,55 +52,9 @@ def sources(events: Iterable[Event]) -> tuple[SourceMessage, ...]:
     return tuple(SourceMessage(event.seq, event.message) for event in events)
 
 
-@lru_cache(maxsize=JSON_TEXTS_REMEMBERED)
-def raw_json(text: str) -> str:
-    """Raw JSON text made compact; nothing becomes null, what isn't JSON becomes one JSON string."""
-    if not text:
-        return "null"
-    compact = compact_json(text)
-    return quoted(text) if compact is None else compact
-
-
-def call_json(call: ToolCall) -> str:
-    """A call as a JSON object."""
-    arguments = raw_json(call.arguments)
-    return f'{{"id":{quoted(call.id)},"name":{quoted(call.name)},"input":{arguments}}}'
-
-
-def message_json(message: Message) -> str:
-    """Everything that the harness keeps of a message; role and text always, the rest if present."""
-    known = _json_of.get(id(message))
-    if known is not None and known[0] is message:
-        return known[1]
-    if len(_json_of) >= JSON_TEXTS_REMEMBERED:
-        _json_of.clear()
-    text = _message_json(message)
-    _json_of[id(message)] = (message, text)
-    return text
-
-
-def _message_json(message: Message) -> str:
-    role = _ROLES.get(message.role) or quoted(message.role)
-    text = f'{{"role":{role},"content":{quoted(message.text)}'
-    if message.attachments:
-        listed = ",".join(
-            f'{{"media_type":{quoted(each.media_type)},"data":{quoted(each.data)}}}'
-            for each in message.attachments
-        )
-        text += f',"attachments":[{listed}]'
-    if message.reasoning:
-        text += f',"reasoning":{quoted(message.reasoning)}'
-    if message.calls:
-        text += f',"tool_calls":[{",".join(map(call_json, message.calls))}]'
-    if message.call_id:
-        text += f',"tool_call_id":{quoted(message.call_id)}'
-    return text + "}"
-
-
-_ROLES = {role: quoted(role) for role in ("system", "user", "assistant", "tool")}
-
-# By identity, since a message is slow to hash; holding it keeps its id from being used again.
-_json_of: dict[int, tuple[Message, str]] = {}
+def digested(seq: int, json: bytes) -> bytes:
+    """What the source digest takes in of one message (F4.4)."""
+    return b"%d\0%b\0" % (seq, json)
 
 
 class RunningDigest:
@@ -125,8 +77,17 @@ class RunningDigest:
         """Cover the messages start..stop-1 too."""
         for first in range(start, stop, _MESSAGES_AT_ONCE):
             part = messages[first : min(stop, first + _MESSAGES_AT_ONCE)]
-            self._state.update(utf8("".join([f"{each.seq}\0{each.json}\0" for each in part])))
-            self.through_seq = part[-1].seq
+            made = json_bytes([message for _, message, _ in part])
+            lines = [
+                digested(seq, json if stored is None else utf8(stored))
+                for (seq, _, stored), json in zip(part, made, strict=True)
+            ]
+            self.add_digested(lines, part[-1].seq)
+
+    def add_digested(self, lines: Sequence[bytes], through_seq: int) -> None:
+        """Cover messages up to `through_seq`, each given as `digested` has it."""
+        self._state.update(b"".join(lines))
+        self.through_seq = through_seq
 
     def copy(self) -> RunningDigest:
         """An independent digest of the same messages."""

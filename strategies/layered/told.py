@@ -11,14 +11,47 @@ from collections.abc import Sequence
 from itertools import accumulate, islice
 from weakref import WeakKeyDictionary
 
+from bench.events import Event
 from bench.history import History
-from strategies.layered.estimate import visible_units
+from strategies.layered.encoded import taken
 from strategies.layered.groups import Group, groups_as_original, groups_of
 from strategies.layered.prefix import Prefix
-from strategies.layered.source import RunningDigest, SourceMessage
+from strategies.layered.source import RunningDigest, SourceMessage, digested
 
 # A plan that retreats, or a checkpoint of a while ago, asks for the digest of less than the last.
 _DIGESTS_REMEMBERED = 16
+# Enough for all that a large window shows; what is let go is made anew where need be.
+_LINES_BYTES_MAX = 16_000_000
+_tuple = tuple.__new__
+
+
+class _Lines:
+    """What the digest takes in of the newest messages, made ready while they are measured."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._start = 0
+        self._bytes = 0
+
+    def add(self, lines: list[bytes]) -> None:
+        """Those of the messages behind the last; all are let go when there are too many."""
+        self._lines += lines
+        self._bytes += sum(map(len, lines))
+        if self._bytes > _LINES_BYTES_MAX:
+            self.drop_until(self._start + len(self._lines))
+
+    def part(self, start: int, stop: int) -> list[bytes] | None:
+        """Those of the messages start..stop-1, None when some aren't there any more."""
+        if start < self._start:
+            return None
+        return self._lines[start - self._start : stop - self._start]
+
+    def drop_until(self, stop: int) -> None:
+        """Lets those before `stop` go."""
+        gone = self._lines[: max(0, stop - self._start)]
+        self._bytes -= sum(map(len, gone))
+        del self._lines[: len(gone)]
+        self._start += len(gone)
 
 
 class Told:
@@ -27,6 +60,7 @@ class Told:
     def __init__(self) -> None:
         self._sources: list[SourceMessage] = []
         self._unit_sums = [0]
+        self._lines = _Lines()
         self._digests = {0: RunningDigest()}
         self._groups: list[Group] = []
         self._groups_as_original: list[Group] = []
@@ -35,11 +69,17 @@ class Told:
         """The first `stop` messages."""
         known = self._sources
         if len(known) < stop:
-            events = history.events(len(known), stop)
-            known += [SourceMessage(event.seq, event.message) for event in events]
-            sizes = [visible_units(event.message) for event in events]
-            self._unit_sums += islice(accumulate(sizes, initial=self._unit_sums[-1]), 1, None)
+            self._add(history.events(len(known), stop))
         return Prefix(known, stop)
+
+    def _add(self, events: Sequence[Event]) -> None:
+        # Without the constructor, which takes three times as long.
+        self._sources += [_tuple(SourceMessage, (each.seq, each.message, None)) for each in events]
+        made = taken([event.message for event in events])
+        sizes = [units for _, _, units in made]
+        self._unit_sums += islice(accumulate(sizes, initial=self._unit_sums[-1]), 1, None)
+        pairs = zip(events, made, strict=True)
+        self._lines.add([digested(event.seq, json) for event, (_, json, _) in pairs])
 
     def units(self, start: int, stop: int) -> int:
         """The units of the messages start..stop-1, which `sources` was asked for."""
@@ -51,11 +91,26 @@ class Told:
         running = self._digests[start]
         if start < stop:
             running = running.copy()
-            running.add_all(self._sources, start, stop)
+            self._cover(running, start, stop)
             self._digests[stop] = running
             if len(self._digests) > _DIGESTS_REMEMBERED:
                 del self._digests[sorted(self._digests)[1]]
+            # The same part alone may be asked for next.
+            self._lines.drop_until(start)
         return running.hexdigest()
+
+    def part_digest(self, start: int, stop: int) -> str:
+        """The source digest of the messages start..stop-1 alone."""
+        running = RunningDigest()
+        self._cover(running, start, stop)
+        return running.hexdigest()
+
+    def _cover(self, running: RunningDigest, start: int, stop: int) -> None:
+        lines = self._lines.part(start, stop)
+        if lines is None:
+            running.add_all(self._sources, start, stop)
+        else:
+            running.add_digested(lines, self._sources[stop - 1].seq)
 
     def groups(self, history: History, stop: int) -> tuple[Sequence[Group], int]:
         """All groups of the first `stop` messages; so many at the start are known to be complete.

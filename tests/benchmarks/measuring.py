@@ -28,7 +28,7 @@ from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
 from bench.replay import replay
 from bench.strategy import Strategy
-from strategies.layered import estimate, source
+from strategies.layered import encoded
 
 WINDOW = 60_000
 # So much of the text is enough to know the speed of a bare pass.
@@ -86,8 +86,7 @@ def forget_everything() -> None:
     """Empties what this process remembers, so that every run is the first; files stay."""
     tokens.forget()
     signs.forget()
-    source._json_of.clear()
-    estimate._units_of.clear()
+    encoded._MEMORY.cache_clear()
     kept = (tokens.encoding, tokens_fast.counter)
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in ("bench", "strategies"):
