@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from strategies.layered.checkpoint import (
     Checkpoint,
     InvalidCheckpoint,
+    is_stored_as_it_is,
     read_record,
     to_record,
     verify,
@@ -62,8 +63,7 @@ def check_candidate(
 
 def survives_storing(checkpoint: Checkpoint) -> bool:
     """True when reading the stored record gives the same key fields again."""
-    if checkpoint.segments and not checkpoint.provider_state:
-        # Only a state and the absence of segments are written otherwise than they are.
+    if is_stored_as_it_is(checkpoint):
         return True
     again = read_record(to_record(checkpoint))
     return (again.provider_state, again.segments) == (

@@ -143,7 +143,9 @@ def bound(
     units_max = tokens_max * UNITS_PER_TOKEN
     found: dict[int, BoundedResult] = {}
     for index in results[: max(0, len(results) - kept)]:
-        if units(sources[index].message.text) <= units_max:
+        text = sources[index].message.text
+        # No rune is more than so many units.
+        if len(text) * UNITS_PER_OTHER_RUNE <= units_max or units(text) <= units_max:
             continue
         result = shortened(sources[index], tokens_max)
         if original or result.tokens_after < result.original_tokens:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from bench.events import with_text
 from bench.provider import ProviderError
@@ -278,8 +278,8 @@ def _text_checkpoint(
     tokens_after = messages_tokens([checkpoint_message(summary), *anchor])
     check_savings(planned.projected_tokens, tokens_after)
     return sealed(
-        replace(
-            _record(planned, lineage, settings),
+        Checkpoint(
+            **_fields(planned, lineage, settings),
             level=planned.level,
             segments=segments,
             summary=summary,
@@ -288,20 +288,21 @@ def _text_checkpoint(
     )
 
 
-def _record(planned: Plan, lineage: str, settings: Settings) -> Checkpoint:
-    return Checkpoint(
-        prompt_version=settings.prompt_version,
-        session_id=settings.session_id,
-        previous_checkpoint_id=lineage,
-        phase=planned.phase,
-        through_seq=planned.through_seq,
-        head_anchor_seq=planned.head_anchor_seq,
-        source_digest=planned.digest,
-        model=settings.model,
-        created_at=settings.created_at,
-        estimated_raw_tokens=planned.raw_tokens,
-        estimated_tokens_before=planned.projected_tokens,
-    )
+def _fields(planned: Plan, lineage: str, settings: Settings) -> dict[str, Any]:
+    """What records of both kinds hold."""
+    return {
+        "prompt_version": settings.prompt_version,
+        "session_id": settings.session_id,
+        "previous_checkpoint_id": lineage,
+        "phase": planned.phase,
+        "through_seq": planned.through_seq,
+        "head_anchor_seq": planned.head_anchor_seq,
+        "source_digest": planned.digest,
+        "model": settings.model,
+        "created_at": settings.created_at,
+        "estimated_raw_tokens": planned.raw_tokens,
+        "estimated_tokens_before": planned.projected_tokens,
+    }
 
 
 def _native_checkpoint(
@@ -330,8 +331,8 @@ def _native_checkpoint(
         progress.native_refusal = "the native state isn't smaller than what it replaces"
     else:
         return sealed(
-            replace(
-                _record(planned, lineage, settings),
+            Checkpoint(
+                **_fields(planned, lineage, settings),
                 projection_kind=NATIVE,
                 provider_route=route,
                 provider_state_kind=NATIVE_STATE_KIND,

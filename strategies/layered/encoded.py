@@ -30,7 +30,7 @@ Encoded: TypeAlias = tuple[Message, bytes, int]
 
 
 class _Memory:
-    """By identity, since a message is slow to hash; holding it keeps its id from being reused."""
+    """By identity, since a message is slow to hash; holding it, its id can't be another's."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, Encoded] = {}
@@ -60,10 +60,10 @@ def taken(messages: Iterable[Message]) -> list[Encoded]:
     found = []
     for message in messages:
         known = by_id.pop(id(message), None)
-        if known is not None:
-            _MEMORY.bytes_held -= len(known[1])
-        if known is None or known[0] is not message:
+        if known is None:
             known = _made(message)
+        else:
+            _MEMORY.bytes_held -= len(known[1])
         found.append(known)
     return found
 
@@ -80,7 +80,7 @@ def visible_units(message: Message) -> int:
 
 def _encoded(message: Message) -> Encoded:
     known = _known(id(message))
-    if known is not None and known[0] is message:
+    if known is not None:
         return known
     made = _made(message)
     _MEMORY.add(made)

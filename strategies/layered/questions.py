@@ -71,7 +71,8 @@ def instructions_for(is_append: bool, own_prompt: str | None = None) -> str:
 
 def _tagged(tag: str, text: str) -> str:
     """Data between tags that it can't close itself."""
-    inside = text.replace(f"</{tag}", f"<\\/{tag}")
+    end = f"</{tag}"
+    inside = text.replace(end, f"<\\/{tag}") if end in text else text
     return f"<{tag}>\n{inside}\n</{tag}>"
 
 

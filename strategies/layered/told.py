@@ -73,13 +73,13 @@ class Told:
         return Prefix(known, stop)
 
     def _add(self, events: Sequence[Event]) -> None:
-        # Without the constructor, which takes three times as long.
-        self._sources += [_tuple(SourceMessage, (each.seq, each.message, None)) for each in events]
         made = taken([event.message for event in events])
+        pairs = list(zip([event.seq for event in events], made, strict=True))
+        # Without the constructor, which takes three times as long.
+        self._sources += [_tuple(SourceMessage, (seq, each[0], None)) for seq, each in pairs]
         sizes = [units for _, _, units in made]
         self._unit_sums += islice(accumulate(sizes, initial=self._unit_sums[-1]), 1, None)
-        pairs = zip(events, made, strict=True)
-        self._lines.add([digested(event.seq, json) for event, (_, json, _) in pairs])
+        self._lines.add([digested(seq, json) for seq, (_, json, _) in pairs])
 
     def units(self, start: int, stop: int) -> int:
         """The units of the messages start..stop-1, which `sources` was asked for."""

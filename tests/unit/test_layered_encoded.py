@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -10,7 +12,17 @@ from hypothesis import strategies as st
 
 from bench.events import Attachment, Event, Message, Session, ToolCall
 from bench.history import History
-from strategies.layered import encoded, encoding, told
+from strategies.layered import checkpoint, encoded, encoding, told
+from strategies.layered.checkpoint import (
+    Checkpoint,
+    InvalidCheckpoint,
+    Segment,
+    read_record,
+    rendered,
+    sealed,
+    to_record,
+    verify,
+)
 from strategies.layered.encoding import (
     compact_json,
     quickly_compact,
@@ -167,3 +179,63 @@ def test_lines_that_nobody_digests_are_let_go(monkeypatch: pytest.MonkeyPatch) -
 def test_messages_until_a_seq(seqs: list[int], seq: int) -> None:
     said = [SourceMessage(each, Message("user")) for each in seqs]
     assert until_seq(said, seq) == sum(each <= seq for each in seqs)
+
+
+def _written(word: str) -> tuple[Checkpoint, dict[str, Any]]:
+    segment = Segment(1, 2, "d", word)
+    made = sealed(
+        Checkpoint(
+            session_id="s",
+            phase="pre_turn",
+            through_seq=2,
+            source_digest=source_digest(TWO),
+            level="segmented",
+            segments=(segment,),
+            summary=rendered((segment,)),
+            model="m",
+            created_at="2026-01-01T00:00:00Z",
+        )
+    )
+    return made, to_record(made)
+
+
+TWO = (SourceMessage(1, Message("user", "a")), SourceMessage(2, Message("assistant", "b")))
+
+
+def test_a_record_that_was_just_written_is_known_again() -> None:
+    made, record = _written("known")
+    assert read_record(record) is made
+    assert read_record(dict(record)) is made
+    from_file = read_record(json.loads(json.dumps(record)))
+    assert from_file == made
+    assert from_file is not made
+    others = [to_record(replace(made, checkpoint_id=str(number))) for number in range(99)]
+    assert read_record(record) == made
+    assert len(checkpoint._NEWEST._written) < len(others)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("through_seq", 2.0), ("schema_version", True), ("segments", [7]), ("segments", {})],
+)
+def test_a_record_of_another_type_is_read_with_suspicion(name: str, value: object) -> None:
+    _, record = _written("typed")
+    record[name] = value
+    with pytest.raises(InvalidCheckpoint):
+        read_record(record)
+
+
+def test_a_record_that_was_touched_is_read_anew() -> None:
+    made, record = _written("touched")
+    assert verify(record, TWO, session_id="s") is made
+    with pytest.raises(InvalidCheckpoint, match="another session"):
+        verify(record, TWO, session_id="t")
+    with pytest.raises(InvalidCheckpoint, match="aren't the ones"):
+        verify(record, TWO[:1], session_id="s")
+    record["segments"][0]["summary"] = "forged"
+    assert read_record(record).segments != made.segments
+    with pytest.raises(InvalidCheckpoint, match="isn't what its segments render"):
+        verify(record, TWO, session_id="s")
+    record["segments"][0]["through_seq"] = 2.0
+    with pytest.raises(InvalidCheckpoint, match="must be int"):
+        read_record(record)
