@@ -18,8 +18,8 @@ from strategies.layered.encoding import (
     UNITS_PER_OTHER_RUNE,
     UNITS_PER_TOKEN,
     is_blank,
+    plain_json,
     text_tokens,
-    to_json,
     trimmed,
     units,
     utf8,
@@ -81,7 +81,7 @@ def notice_of(reference: Json, original_tokens: int) -> str:
             "and end are preserved. Re-run the tool with narrower parameters if exact details are "
             "needed.]"
         )
-    return f"\n\n<tool_result_ref>{to_json(reference)}</tool_result_ref>"
+    return f"\n\n<tool_result_ref>{plain_json(reference)}</tool_result_ref>"
 
 
 def head_of(text: str, units_max: int) -> str:

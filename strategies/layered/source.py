@@ -11,8 +11,8 @@ from bench.events import Event, Message
 from strategies.layered.encoded import json_bytes
 from strategies.layered.encoding import utf8
 
-# A digest takes many messages in one go, yet never holds the text of a whole history.
-_MESSAGES_AT_ONCE = 256
+# A digest takes several messages in one go, yet no more than the processor has near at hand.
+_MESSAGES_AT_ONCE = 32
 
 
 class SourceMessage(NamedTuple):
@@ -86,7 +86,8 @@ class RunningDigest:
 
     def add_digested(self, lines: Sequence[bytes], through_seq: int) -> None:
         """Cover messages up to `through_seq`, each given as `digested` has it."""
-        self._state.update(b"".join(lines))
+        for first in range(0, len(lines), _MESSAGES_AT_ONCE):
+            self._state.update(b"".join(lines[first : first + _MESSAGES_AT_ONCE]))
         self.through_seq = through_seq
 
     def copy(self) -> RunningDigest:

@@ -25,7 +25,9 @@ from strategies.layered.checkpoint import (
 )
 from strategies.layered.encoding import (
     compact_json,
+    plain_json,
     quickly_compact,
+    to_json,
     units,
     utf8,
     utf8_units,
@@ -121,6 +123,11 @@ def test_plain_arguments_are_compact_quickly() -> None:
             json.loads(spaced), ensure_ascii=False, separators=(",", ":")
         ).encode("utf-8")
     assert quickly_compact('{"a": 1, "a": 1}') is None
+
+
+@given(st.dictionaries(TEXTS, TEXTS | st.integers(), max_size=3))
+def test_plain_json_is_json(value: dict[str, object]) -> None:
+    assert plain_json(value) == to_json(value)
 
 
 @given(TEXTS)
