@@ -36,13 +36,7 @@ class _Memory:
         self.by_id: dict[int, Encoded] = {}
         self.bytes_held = 0
 
-    def add(self, made: Encoded) -> None:
-        if len(self.by_id) >= MESSAGES_REMEMBERED or self.bytes_held > BYTES_REMEMBERED:
-            self.cache_clear()
-        self.by_id[id(made[0])] = made
-        self.bytes_held += len(made[1])
-
-    def cache_clear(self) -> None:
+    def clear(self) -> None:
         self.by_id.clear()
         self.bytes_held = 0
 
@@ -75,15 +69,20 @@ def json_bytes(messages: Iterable[Message]) -> list[bytes]:
 
 def visible_units(message: Message) -> int:
     """The units of a message's `visible_json` and a comma; none when it is dropped."""
-    return _encoded(message)[2]
+    known = _known(id(message))
+    return _added(message)[2] if known is None else known[2]
 
 
 def _encoded(message: Message) -> Encoded:
     known = _known(id(message))
-    if known is not None:
-        return known
-    made = _made(message)
-    _MEMORY.add(made)
+    return _added(message) if known is None else known
+
+
+def _added(message: Message) -> Encoded:
+    if len(_MEMORY.by_id) >= MESSAGES_REMEMBERED or _MEMORY.bytes_held > BYTES_REMEMBERED:
+        _MEMORY.clear()
+    made = _MEMORY.by_id[id(message)] = _made(message)
+    _MEMORY.bytes_held += len(made[1])
     return made
 
 
@@ -99,7 +98,7 @@ def _made(message: Message) -> Encoded:
         total -= len(',"reasoning":') + units(quoted(message.reasoning))
     if message.attachments:
         total = units(visible_json(message)) + len(",")
-    if message.role == "assistant" and is_dropped(message):
+    if message.role == "assistant" and not message.calls and is_dropped(message):
         total = 0
     return message, json, total
 

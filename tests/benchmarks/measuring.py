@@ -86,7 +86,7 @@ def forget_everything() -> None:
     """Empties what this process remembers, so that every run is the first; files stay."""
     tokens.forget()
     signs.forget()
-    encoded._MEMORY.cache_clear()
+    encoded._MEMORY.clear()
     kept = (tokens.encoding, tokens_fast.counter)
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in ("bench", "strategies"):

@@ -140,7 +140,7 @@ def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(encoded, "MESSAGES_REMEMBERED", 10)
     monkeypatch.setattr(encoded, "BYTES_REMEMBERED", 2_000)
     said = [Message("user", "x" * (300 if number % 7 else 3)) for number in range(200)]
-    memory.cache_clear()
+    memory.clear()
     for message in said:
         encoded.visible_units(message)
         assert len(memory.by_id) <= 10
