@@ -2,7 +2,8 @@
 
 Read in this order: `planner` (what may be covered), `questions` and `summary` (what is asked and
 what is good enough), `compactor` (a whole try), `checkpoint` and `acceptance` (what is kept),
-`bounding` and `history_read` (large results), `strategy`.
+`bounding` and `history_read` (large results), `strategy`. What it costs is kept low by `told` (each
+try costs what is new), `encoded` (a message is quoted once) and `newest` (records known again).
 """
 
 from __future__ import annotations
