@@ -140,9 +140,8 @@ class SimulatedProvider:
         """What the model's draws depend on."""
         return self._seed
 
-    def _repair_tokens(self, history: History, position: int) -> int:
+    def _repair_tokens(self, history: History, position: int, message: Message) -> int:
         """What rendering adds to an event: stubs for unanswered calls, the mark of an orphan."""
-        message = history.message(position)
         if message.role == "tool":
             return self._orphan_tokens if history.result_wire_id(position) is None else 0
         return history.unanswered(position) * self._stub_tokens if message.calls else 0
