@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple, TypeAlias
 
+from bench.counted_stretches import told_with_counts
 from bench.engine import Engine, Prepared
 from bench.events import Session, requests_after
 from bench.history import History
@@ -72,7 +73,7 @@ def _replayed(
     projection = Projection.whole(history)
     requests: list[RequestObservation] = []
     stopped: Stopped | None = None
-    for event in session.events:
+    for event in told_with_counts(session.events):
         if event.message.role == "assistant":
             attempt = attempt_request(engine, provider, projection.advance(), len(requests))
             requests.append(attempt.observation)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice, takewhile
 from operator import is_
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from bench.events import Message
 from bench.history import History
@@ -127,7 +127,7 @@ class ProjectionSizes:
         if known is not None and known.items is items:
             return known
         sizes = list(map(self._size_of.get, map(id, items)))
-        filled = self._filled(items, sizes) if None in sizes else sizes
+        filled = self._filled(items, sizes) if None in sizes else cast("list[int]", sizes)
         head = _Head(items, list(accumulate(filled, initial=0)))
         if len(self._heads) >= _HEADS_REMEMBERED:
             self._heads.clear()

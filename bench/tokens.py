@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import metadata, resources
 from pathlib import Path
@@ -114,6 +114,13 @@ class _Counts:
         self.by_text[text] = count
         return count
 
+    def add_all(self, texts: Sequence[str], counts: Sequence[int]) -> None:
+        if self.characters > _REMEMBERED_CHARACTERS_MAX:
+            self.by_text.clear()
+            self.characters = 0
+        self.characters += sum(map(len, texts))
+        self.by_text.update(zip(texts, counts, strict=True))
+
 
 _COUNTS = _Counts()
 # Most questions are answered by this alone, so it is at hand.
@@ -131,9 +138,19 @@ def forget() -> None:
     count_cache.forget()
 
 
+def is_known(text: str) -> bool:
+    """Whether this process remembers the count of `text`."""
+    return text in _COUNTS.by_text
+
+
+def learn(texts: Sequence[str], counts: Sequence[int]) -> None:
+    """Counts of these texts that were made by the same counter, for this process to remember."""
+    _COUNTS.add_all(texts, counts)
+
+
 @cache
-def _counter_name() -> str:
-    """What a count depends on beside its text."""
+def counter_name() -> str:
+    """The tokenizer and its version: what a count depends on beside its text."""
     version = metadata.version("tiktoken")
     return f"{ENCODING_NAME} {_VOCABULARY_SHA256} tiktoken {version} rules {_RULES}"
 
@@ -147,7 +164,7 @@ def count(text: str) -> int:
         return 0
     if len(text) < _SHARED_CHARACTERS_MIN:
         return _COUNTS.add(text, _count_anew(text))
-    shared = count_cache.shared(_counter_name())
+    shared = count_cache.shared(counter_name())
     if shared is None:
         return _COUNTS.add(text, _count_anew(text))
     key = shared.key(text)

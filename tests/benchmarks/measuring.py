@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from bench import count_cache, scoring_cache, tokens, tokens_fast
+from bench import count_cache, counted_stretches, scoring_cache, tokens, tokens_fast
 from bench.cache_folder import CACHE_VARIABLE
 from bench.events import Message, Session
 from bench.models import Completion, Model, signs
@@ -127,6 +127,7 @@ def _open_anew() -> None:
     tokens.encoding()
     tokens_fast.counter.cache_clear()
     count_cache.forget()
+    counted_stretches.forget()
     scoring_cache.shared.cache_clear()
 
 

@@ -19,7 +19,7 @@ from bench.projection import Written
 from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
 from bench.replay import replay
-from bench.scoring_cache import ResultCache
+from bench.result_cache import ResultCache
 from bench.scoring_keys import replay_key, session_key
 from bench.session_index import SessionIndex
 

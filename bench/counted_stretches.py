@@ -1,0 +1,73 @@
+"""Judgement: counts of stretches of a session, kept together: one look-up instead of thousands.
+
+A replay tells the events of a session in order, so the counts of many neighbouring texts are known
+or unknown together. What is known of a stretch stands under a hash of all its texts in a file of
+its own, beside the machine's counts of single texts (`count_cache`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+
+from bench import count_cache, tokens
+from bench.cache_folder import cache_root
+from bench.events import Event
+from bench.result_cache import ResultCache
+
+EVENTS_TOGETHER = 1_024
+# Some two million events.
+_BYTES_MAX = 16_000_000
+# Fewer texts are looked up one by one as soon.
+_TEXTS_MIN = 64
+
+
+def told_with_counts(events: Sequence[Event]) -> Iterator[Event]:
+    """The events in order; before each stretch its counts are recalled, behind it they are kept."""
+    kept = _shared()
+    for start in range(0, len(events), EVENTS_TOGETHER):
+        stretch = events[start : start + EVENTS_TOGETHER]
+        texts = _texts_of(stretch) if kept is not None else []
+        key = None
+        if kept is not None and len(texts) >= _TEXTS_MIN and not all(map(tokens.is_known, texts)):
+            key = _key(texts)
+            counts = kept.find(key)
+            if isinstance(counts, list) and len(counts) == len(texts):
+                tokens.learn(texts, counts)
+                key = None
+        yield from stretch
+        # Where not even the first text was counted nobody counts, and nothing is to be kept.
+        if kept is not None and key is not None and tokens.is_known(texts[0]):
+            kept.add(key, list(map(tokens.count, texts)))
+
+
+def forget() -> None:
+    """Asks anew where the counts stand; only tests and benchmarks need it."""
+    _shared.cache_clear()
+
+
+@cache
+def _shared() -> ResultCache | None:
+    if count_cache.is_switched_off():
+        return None
+    return ResultCache(cache_root() / "counts" / "stretches", _BYTES_MAX)
+
+
+def _texts_of(events: Sequence[Event]) -> list[str]:
+    texts: list[str] = []
+    for event in events:
+        message = event.message
+        texts.append(message.text)
+        for call in message.calls:
+            texts.append(call.name)
+            texts.append(call.arguments)
+    return texts
+
+
+def _key(texts: Sequence[str]) -> str:
+    """A hash of the texts, of where each ends, and of the counter."""
+    digest = sha256(tokens.counter_name().encode())
+    digest.update(f"\n{','.join(map(str, map(len, texts)))}\n".encode())
+    digest.update("".join(texts).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

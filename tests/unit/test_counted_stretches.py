@@ -1,0 +1,123 @@
+"""Counts of stretches: recalled as they were kept, or counted again; never wrong."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import counted_stretches, tokens
+from bench.cache_folder import CACHE_VARIABLE
+from bench.counted_stretches import EVENTS_TOGETHER, told_with_counts
+from bench.events import Event, Message, ToolCall
+
+COUNTED = "bench.tokens._count_anew"
+
+
+def _events(count: int, word: str = "harbour") -> list[Event]:
+    return [
+        Event(
+            seq,
+            Message("assistant", f"{word} {seq}", (ToolCall(f"c{seq}", "sail", f'{{"n":{seq}}}'),)),
+        )
+        for seq in range(1, count + 1)
+    ]
+
+
+def _texts(event: Event) -> list[str]:
+    call = event.message.calls[0]
+    return [event.message.text, call.name, call.arguments]
+
+
+def _told(events: list[Event]) -> list[list[int]]:
+    """A replay's way through the events: each is counted once it was told."""
+    return [list(map(tokens.count, _texts(event))) for event in told_with_counts(events)]
+
+
+@pytest.fixture
+def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The texts that are tokenised, while the machine has nothing in its caches."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.delenv("COMPACTION_BENCH_COUNT_CACHE", raising=False)
+    seen: list[str] = []
+    plain = tokens._count_anew
+
+    def noted(text: str) -> int:
+        seen.append(text)
+        return plain(text)
+
+    monkeypatch.setattr(COUNTED, noted)
+    _new_process()
+    yield seen
+    monkeypatch.undo()
+    _new_process()
+
+
+def _new_process() -> None:
+    tokens.forget()
+    counted_stretches.forget()
+
+
+def test_a_later_process_recalls_what_an_earlier_one_counted(counted: list[str]) -> None:
+    events = _events(2 * EVENTS_TOGETHER + 100)
+    first = _told(events)
+    assert len(counted) == len(set(counted)) == 2 * len(events) + 1
+    counted.clear()
+    _new_process()
+    assert _told(events) == first
+    assert not counted
+
+
+def test_each_stretch_stands_alone(counted: list[str]) -> None:
+    _told(_events(EVENTS_TOGETHER))
+    counted.clear()
+    _new_process()
+    longer = _events(EVENTS_TOGETHER + 100)
+    _told(longer)
+    # The name of the tool is known from the first stretch.
+    assert sorted(counted) == sorted(
+        text for event in longer[EVENTS_TOGETHER:] for text in _texts(event) if text != "sail"
+    )
+
+
+def test_texts_that_only_run_together_alike_are_other_texts() -> None:
+    assert counted_stretches._key(["ab", "c"]) != counted_stretches._key(["a", "bc"])
+    assert counted_stretches._key(["ab", ""]) != counted_stretches._key(["", "ab"])
+
+
+def test_damaged_counts_are_counted_again(counted: list[str], tmp_path: Path) -> None:
+    events = _events(200)
+    first = _told(events)
+    [path] = (tmp_path / "counts" / "stretches").glob("*/*")
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+    for table in (tmp_path / "counts").glob("*.table"):
+        table.unlink()
+    counted.clear()
+    _new_process()
+    assert _told(events) == first
+    assert len(counted) == 2 * len(events) + 1
+
+
+def test_nothing_is_kept_where_nobody_counts(counted: list[str], tmp_path: Path) -> None:
+    assert len(list(told_with_counts(_events(200)))) == 200
+    assert not counted
+    assert not (tmp_path / "counts" / "stretches").exists()
+
+
+def test_what_was_left_early_is_not_kept(counted: list[str], tmp_path: Path) -> None:
+    for event in told_with_counts(_events(200)):
+        tokens.count(event.message.text)
+        if event.seq == 100:
+            break
+    assert not (tmp_path / "counts" / "stretches").exists()
+
+
+def test_switched_off_is_off(
+    counted: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPACTION_BENCH_COUNT_CACHE", "off")
+    _new_process()
+    _told(_events(200))
+    assert counted
+    assert not (tmp_path / "counts").exists()
