@@ -120,7 +120,8 @@ class Engine:
         self.low_water = 0
         self.recoveries = 0
         self.generation = 0
-        self.accepted: AcceptedBoundary | None = None
+        self._accepted: AcceptedBoundary | None = None
+        self._served: tuple[Projection, Usage] | None = None
         self.on_accepted: OnAccepted | None = None
         self.compactions: list[CompactionObservation] = []
         self.retries = Retries()
@@ -134,10 +135,12 @@ class Engine:
         self._heads = Heads()
         self._repeat = repeat
         self._repetition = 0
+        # The newest projection in which the gate found nothing.
+        self._sound: Projection | None = None
         self._sizes = ProjectionSizes(self._estimator.message_units, native_size=self._native_units)
-        self._tools_units = (
-            self._estimator.tools_units(session.tools) if self.policy.count_tools else 0
-        )
+        self._fixed_units = self._estimator.envelope_units
+        if self.policy.count_tools:
+            self._fixed_units += self._estimator.tools_units(session.tools)
 
     def begin_turn(self) -> None:
         """A user spoke: the low-water mark and the recovery allowance start anew (Z8, Z10)."""
@@ -146,23 +149,36 @@ class Engine:
 
     def served(self, sent: Projection, usage: Usage) -> None:
         """The provider accepted `sent`: remember how far it came and what it counted (F9.1)."""
-        self.accepted = AcceptedBoundary(
-            sent.stop, usage.input_tokens, usage.output_tokens, self._units(sent)
-        )
+        self._served = (sent, usage)
+
+    @property
+    def accepted(self) -> AcceptedBoundary | None:
+        """The newest request that this route served; None before the first (F9)."""
+        # Most requests are followed by another before anybody asks.
+        if self._served is not None:
+            sent, usage = self._served
+            self._accepted = AcceptedBoundary(
+                sent.stop, usage.input_tokens, usage.output_tokens, self._units(sent)
+            )
+            self._served = None
+        return self._accepted
+
+    @accepted.setter
+    def accepted(self, boundary: AcceptedBoundary | None) -> None:
+        self._accepted, self._served = boundary, None
 
     def size(self, projection: Projection) -> int:
         """The strategy's estimate of a request with this projection."""
-        units = self._units(projection)
-        last = self.accepted
-        if last is None or not self.policy.anchor_to_usage:
+        units = self._fixed_units + self._sizes.total(projection)
+        last = self.accepted if self.policy.anchor_to_usage else None
+        if last is None:
             return self._estimator.tokens(units)
         difference = self._estimator.tokens(abs(units - last.payload_units))
         is_more = units >= last.payload_units
         return max(0, last.input_tokens + (difference if is_more else -difference))
 
     def _units(self, projection: Projection) -> int:
-        fixed = self._estimator.envelope_units + self._tools_units
-        return fixed + self._sizes.total(projection)
+        return self._fixed_units + self._sizes.total(projection)
 
     def _native_units(self, native: Native) -> int:
         """The fewest units that make as many tokens as the state's maker says that it costs."""
@@ -334,7 +350,12 @@ class Engine:
         # A paid try that changed nothing is one that didn't shrink: its tokens count (Z12).
         if not is_paid and candidate.shows_the_same_as(view):
             return "nothing", "nothing changed", ()
-        broken = violations(candidate, self._waived, on_the_wire=False)
+        last = self._sound
+        is_sound = last is not None and last.head is view.head and last.history is view.history
+        sound_head = view.head if is_sound else ()
+        broken = violations(candidate, self._waived, on_the_wire=False, sound_head=sound_head)
+        if not broken and not self._waived:
+            self._sound = candidate
         if broken and stage.must_be_valid:
             return "rejected", broken[0], broken
         if stage.must_shrink and self._units(candidate) >= self._units(view):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bench.projection import Kept, Native, Projection, Written
+from bench.projection import Kept, Native, Projection, Written, same_at_start
 
 _MADE = (Written, Native)
 
@@ -30,11 +30,11 @@ class Coverage:
 def coverage(before: Projection, after: Projection) -> Coverage:
     """What a compaction took away: items that are gone or changed. All zero when nothing is."""
     # Most items are the very same objects in both, or gone with all their neighbours. A head
-    # often grew at its end only: what it begins with can't be gone then.
-    is_grown = after.head[: len(before.head)] == before.head
-    rest = after.head[len(before.head) :] if is_grown else after.head
+    # often grew at its end only: what both begin with isn't gone.
+    same = same_at_start(before.head, after.head)
+    rest = after.head[same:]
     shown = set(map(id, rest))
-    suspects = [] if is_grown else [item for item in before.head if id(item) not in shown]
+    suspects = [item for item in before.head[same:] if id(item) not in shown]
     told = before.history.kept(before.tail_start, min(before.stop, after.tail_start))
     suspects_told = [item.event.seq for item in told if id(item) not in shown]
     if not suspects and not suspects_told:
@@ -55,4 +55,5 @@ def coverage(before: Projection, after: Projection) -> Coverage:
 
 def written_count(projection: Projection) -> int:
     """How many items of the head were written by a strategy or a provider."""
-    return sum(isinstance(item, _MADE) for item in projection.head)
+    kinds = list(map(type, projection.head))
+    return sum(map(kinds.count, _MADE))

@@ -10,15 +10,22 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from bench.events import Message
-from bench.projection import Item, Kept, Projection, Shortened, Written
+from bench.projection import Item, Kept, Projection, Shortened, Written, same_at_start
 from bench.wire.checks import api_problems
 from bench.wire.rendering import render
 
 
 def violations(
-    candidate: Projection, waived: frozenset[str] = frozenset(), *, on_the_wire: bool = True
+    candidate: Projection,
+    waived: frozenset[str] = frozenset(),
+    *,
+    on_the_wire: bool = True,
+    sound_head: Sequence[Item] = (),
 ) -> tuple[str, ...]:
     """Broken promises of `candidate`, those named in `waived` ("H4" ...) left out.
+
+    `sound_head` is a head over the same history in which nothing was found before: items with which
+    both begin aren't compared with what was told once more.
 
     `on_the_wire` also renders the request and asks whether the APIs would accept it, which costs
     far more. What keeps the other promises renders to an acceptable request; that is proved by the
@@ -26,8 +33,10 @@ def violations(
     goes without.
     """
     runs = _runs(candidate.head)
+    sound = same_at_start(sound_head, candidate.head)
+    fresh = runs if not sound else _runs(candidate.head[sound:])
     found = [
-        *_provenance(candidate, runs),
+        *_provenance(candidate, fresh),
         *_order(candidate, runs),
         *_whole_groups(candidate, runs),
         *_written_calls(candidate),

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Generic, TypeAlias, TypeVar
+from operator import is_
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from bench.events import Event, Message, Role, with_text
 from bench.history import History
@@ -84,8 +85,13 @@ class Native:
 Item: TypeAlias = Kept | Shortened | Written | Native
 
 
-@dataclass(frozen=True, slots=True)
-class ItemGroup:
+def same_at_start(one: Sequence[Item], other: Sequence[Item]) -> int:
+    """How many items at the start are the very same objects in both."""
+    same = list(map(is_, one, other))
+    return len(same) if all(same) else same.index(False)
+
+
+class ItemGroup(NamedTuple):
     """An indivisible run of items: positions start..stop-1 of `Projection.items`.
 
     `is_pending` is true when a call in it may still be answered; `is_pinned` when it holds a
@@ -130,6 +136,23 @@ class Projection:
     stop: int = 0
     memory: Json = None
 
+    def __init__(
+        self,
+        history: History,
+        head: tuple[Item, ...] = (),
+        tail_start: int = 0,
+        stop: int = 0,
+        memory: Json = None,
+    ) -> None:
+        # What dataclasses write for frozen ones takes three times as long, and one of these is
+        # made for every request.
+        values = self.__dict__
+        values["history"] = history
+        values["head"] = head
+        values["tail_start"] = tail_start
+        values["stop"] = stop
+        values["memory"] = memory
+
     @classmethod
     def whole(cls, history: History, stop: int | None = None, memory: Json = None) -> Projection:
         """The projection that shows everything."""
@@ -171,7 +194,9 @@ class Projection:
     @_Once
     def messages(self) -> tuple[Message, ...]:
         """The messages of all items, in order."""
-        return tuple([item.message for item in self.items])
+        shown = [item.event.message if type(item) is Kept else item.message for item in self.head]
+        told = self.history.events(self.tail_start, self.stop)
+        return (*shown, *[event.message for event in told])
 
     @_Once
     def leading_system(self) -> int:

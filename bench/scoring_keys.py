@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import cache
 from hashlib import sha256
 from importlib import metadata
@@ -20,7 +20,7 @@ from bench.events import Session
 from bench.observations import Replay, RequestObservation
 from bench.projection import Item, Kept
 
-_fields_of_request = attrgetter(*(one.name for one in fields(RequestObservation)))
+_fields_of_request = attrgetter(*RequestObservation._fields)
 
 
 @cache

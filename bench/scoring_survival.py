@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bench.facts import Use
 from bench.observations import RequestObservation
@@ -90,7 +90,7 @@ def _generations(visibility: Visibility) -> list[tuple[int, RequestObservation]]
         if seen is None or number > GENERATIONS_MAX:
             continue
         if one.at_seq in repeated:
-            seen = replace(seen, head=one.head, tail_start=one.tail_start)
+            seen = seen._replace(head=one.head, tail_start=one.tail_start)
         # A later compaction for the same request replaces the earlier generation.
         found[key] = number, seen
     return list(found.values())

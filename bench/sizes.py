@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice, takewhile
-from operator import is_
 from typing import NamedTuple, cast
 
 from bench.events import Message
 from bench.history import History
-from bench.projection import Item, Kept, Native, Projection, Shortened
+from bench.projection import Item, Kept, Native, Projection, Shortened, same_at_start
 
 # Heads are shared by all requests between two compactions; a few of the newest are enough.
 _HEADS_REMEMBERED = 32
@@ -59,6 +58,7 @@ class ProjectionSizes:
         # The first position whose extra may still change.
         self._unsettled: int | None = None
         self._heads: dict[int, _Head] = {}
+        self._newest = _Head((), [0])
         # By identity; holding the items keeps their ids from being used again.
         self._size_of: dict[int, int] = {}
         self._items: list[Item] = []
@@ -96,6 +96,7 @@ class ProjectionSizes:
         if self._unsettled is not None:
             del sums[self._unsettled + 1 :]
             self._heads.clear()
+            self._newest = _Head((), [0])
             self._unsettled = self._last = None
         start = len(sums) - 1
         told = history.events(start)
@@ -126,13 +127,17 @@ class ProjectionSizes:
         known = self._heads.get(id(items))
         if known is not None and known.items is items:
             return known
-        sizes = list(map(self._size_of.get, map(id, items)))
-        filled = self._filled(items, sizes) if None in sizes else cast("list[int]", sizes)
-        head = _Head(items, list(accumulate(filled, initial=0)))
+        # Most heads begin as the newest one does.
+        count = same_at_start(self._newest.items, items)
+        rest = items[count:]
+        sizes = list(map(self._size_of.get, map(id, rest)))
+        filled = self._filled(rest, sizes) if None in sizes else cast("list[int]", sizes)
+        sums = self._newest.sums[: count + 1]
+        sums += accumulate(filled, initial=sums.pop())
         if len(self._heads) >= _HEADS_REMEMBERED:
             self._heads.clear()
-        self._heads[id(items)] = head
-        return head
+        self._newest = self._heads[id(items)] = _Head(items, sums)
+        return self._newest
 
     def _filled(self, items: Sequence[Item], sizes: Iterable[int | None]) -> list[int]:
         """The sizes, those that aren't known yet measured and remembered."""
@@ -161,16 +166,10 @@ class ProjectionSizes:
         return size
 
 
-def _same_at_start(one: Sequence[Item], other: Sequence[Item]) -> int:
-    """How many items at the start are the very same in both."""
-    same = list(map(is_, one, other))
-    return len(same) if all(same) else same.index(False)
-
-
 def _equal_at_start(before: Projection, after: Projection) -> int:
     """How many items at the start are the same in both."""
     # Heads first: their items exist, those of a tail are made one by one.
-    count = _same_at_start(before.head, after.head)
+    count = same_at_start(before.head, after.head)
     pairs = zip(before.head, after.head, strict=False)
     for one, other in islice(pairs, count, None):
         if one is not other and one != other:

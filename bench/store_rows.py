@@ -127,7 +127,7 @@ def cell_rows(
     return CellRows(
         cell.identity,
         (*astuple(cell), status, reason, seconds, *replay_columns(replay)),
-        tuple(astuple(request) for request in replay.requests) if replay is not None else (),
+        tuple(map(tuple, replay.requests)) if replay is not None else (),
         tuple(packed([item_to_json(item) for item in head]) for head in heads),
         tuple(json_text(asdict(c)) for c in replay.compactions) if replay is not None else (),
         tuple(json_text(asdict(one)) for one in calls),

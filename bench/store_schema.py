@@ -16,7 +16,7 @@ FILE_NAME = "run.sqlite"
 APPLICATION_ID = 0x43424E31  # "CBN1"
 SCHEMA_VERSION = 2
 CELL_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Cell))
-REQUEST_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(RequestObservation))
+REQUEST_COLUMNS: tuple[str, ...] = RequestObservation._fields
 # The tables that hold a cell, with the column that names it.
 CELL_TABLES: tuple[tuple[str, str], ...] = (
     ("requests", "cell"),

@@ -7,7 +7,6 @@ outcomes are the stored scores. Only names are put to them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +104,7 @@ def _replays(
         key = _key(stored)
         accepted = {one.request for one in replay.compactions if one.outcome == "accepted"}
         requests += (
-            {**key, **asdict(seen), "is_compacted": seen.index in accepted}
+            {**key, **seen._asdict(), "is_compacted": seen.index in accepted}
             for seen in replay.requests
         )
         compactions += (

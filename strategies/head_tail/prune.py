@@ -5,12 +5,12 @@ Free of cost: no model is asked. Shared by `head_tail`, as its first stage, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bench.events import Message
-from bench.projection import Projection
-from strategies.head_tail.go_text import trim
+from bench.events import Message, with_text
+from bench.projection import Kept, Projection, Shortened
+from strategies.head_tail.go_text import WHITE_SPACE
 
 PROTECT_TOKENS = 40_000
 RECLAIM_TOKENS = 20_000
@@ -73,14 +73,14 @@ def stale_bodies(
         tokens = text_tokens(message.text)
         if index >= first_spared or recent_tokens < limits.protect:
             recent_tokens += tokens
-        elif tokens >= limits.min_body and not trim(message.text).startswith(_PRUNED):
+        elif tokens >= limits.min_body and not message.text.lstrip(WHITE_SPACE).startswith(_PRUNED):
             candidates[index] = tokens
             candidate_tokens += tokens
     if candidate_tokens < limits.reclaim:
         return {}
-    names = _tool_names(messages, candidates)
     return {
-        index: placeholder(names[index], tokens) for index, tokens in sorted(candidates.items())
+        index: placeholder(_tool_name(messages, index), tokens)
+        for index, tokens in sorted(candidates.items())
     }
 
 
@@ -92,22 +92,15 @@ def placeholder(tool: str, tokens: int) -> str:
     )
 
 
-def _tool_names(messages: Sequence[Message], results: Collection[int]) -> dict[int, str]:
-    """The tool that each of these results came from: that of the nearest earlier call with its id.
-
-    No other result is looked up, and nothing behind the last of these.
-    """
-    name_of: dict[str, str] = {}
-    names: dict[int, str] = {}
-    for index, message in enumerate(messages[: max(results, default=-1) + 1]):
-        if index in results:
-            names[index] = name_of.get(message.call_id or "") or "tool"
-        if message.calls:
-            # Backwards, so that of calls with one id in one message the first stays.
-            for call in reversed(message.calls):
-                if call.id:
-                    name_of[call.id] = call.name
-    return names
+def _tool_name(messages: Sequence[Message], result: int) -> str:
+    """The tool that this result came from: that of the nearest earlier call with its id."""
+    call_id = messages[result].call_id
+    if call_id:
+        for index in range(result - 1, -1, -1):
+            for call in messages[index].calls:
+                if call.id == call_id:
+                    return call.name or "tool"
+    return "tool"
 
 
 def prune(
@@ -117,4 +110,9 @@ def prune(
     texts = stale_bodies(view.messages, limits, text_tokens)
     if not texts:
         return None
-    return view.shorten({view.items[index].seqs[0]: text for index, text in texts.items()})
+    items = list(view.items)
+    for index, text in texts.items():
+        item = items[index]
+        if isinstance(item, (Kept, Shortened)):
+            items[index] = Shortened(item.event, with_text(item.message, text))
+    return view.with_items(items)

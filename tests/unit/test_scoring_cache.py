@@ -68,7 +68,7 @@ def test_switched_off_nothing_is_written(kept: Path, monkeypatch: pytest.MonkeyP
 def test_any_other_input_is_another_key() -> None:
     session, _, seen = _case()
     keys = {replay_key(session, seen)}
-    request = replace(seen.requests[-1], tokens=seen.requests[-1].tokens + 1)
+    request = seen.requests[-1]._replace(tokens=seen.requests[-1].tokens + 1)
     keys.add(replay_key(session, replace(seen, requests=(*seen.requests[:-1], request))))
     keys.add(replay_key(session, replace(seen, compactions=seen.compactions[1:])))
     keys.add(replay_key(session, replace(seen, requests_total=seen.requests_total + 1)))
