@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, astuple, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -174,7 +174,7 @@ class ConversationStore:
             if boundary is not None:
                 connection.execute(
                     "INSERT OR REPLACE INTO boundaries VALUES (?, ?, ?, ?, ?, ?)",
-                    (clean(session), clean(route), *astuple(boundary)),
+                    (clean(session), clean(route), *boundary),
                 )
             self._put_diagnostics(connection, session, diagnostics)
 

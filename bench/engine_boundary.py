@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedBoundary:
+class AcceptedBoundary(NamedTuple):
     """The newest ordinary request that one route served.
 
     `seq` is the newest event that it showed. Input and output are tokens as the provider counted

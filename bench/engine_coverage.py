@@ -35,9 +35,8 @@ def coverage(before: Projection, after: Projection) -> Coverage:
     rest = after.head[same:]
     shown = set(map(id, rest))
     suspects = [item for item in before.head[same:] if id(item) not in shown]
-    told = before.history.kept(before.tail_start, min(before.stop, after.tail_start))
-    suspects_told = [item.event.seq for item in told if id(item) not in shown]
-    if not suspects and not suspects_told:
+    told_seqs = range(before.tail_start + 1, min(before.stop, after.tail_start) + 1)
+    if not suspects and not told_seqs:
         return Coverage()
     remaining = {item.event.seq: item for item in rest if not isinstance(item, _MADE)}
     gone: list[tuple[int, int]] = []
@@ -47,7 +46,7 @@ def coverage(before: Projection, after: Projection) -> Coverage:
                 gone.append(item.seqs)
         elif item.event.seq <= after.tail_start and remaining.get(item.event.seq) != item:
             gone.append(item.seqs)
-    gone += [(seq, seq) for seq in suspects_told if not isinstance(remaining.get(seq), Kept)]
+    gone += [(seq, seq) for seq in told_seqs if not isinstance(remaining.get(seq), Kept)]
     if not gone:
         return Coverage()
     return Coverage(len(gone), min(first for first, _ in gone), max(last for _, last in gone))

@@ -88,24 +88,28 @@ class History:
                 f"event seq {event.seq} after {position} events: expected {position + 1}"
             )
         self._events.append(event)
-        role = event.message.role
-        if role == "user" and event.starts_turn:
-            self._turn_starts.append(position)
+        message = event.message
+        role = message.role
         start = position
-        if role == "assistant":
+        if role == "tool":
+            if self._open_round is not None and self._pair(message, event.seq):
+                start = self._open_round
+                # A user who typed while a tool ran now stands inside its group.
+                earlier = position - 1
+                while earlier >= start and self._start_of[earlier] != start:
+                    self._start_of[earlier] = start
+                    earlier -= 1
+        elif role == "assistant":
             self._open_round = position
-            self._calls[position] = [
-                CallState(call, self._wire_id(call.id), None) for call in event.message.calls
-            ]
-        elif role == "system" and self._leading_system == position:
+            if message.calls:
+                self._calls[position] = [
+                    CallState(call, self._wire_id(call.id), None) for call in message.calls
+                ]
+        elif role == "user":
+            if event.starts_turn:
+                self._turn_starts.append(position)
+        elif self._leading_system == position:
             self._leading_system += 1
-        elif role == "tool" and self._pair(event, position):
-            start = self._open_round if self._open_round is not None else position
-            # A user who typed while a tool ran now stands inside its group.
-            earlier = position - 1
-            while earlier >= start and self._start_of[earlier] != start:
-                self._start_of[earlier] = start
-                earlier -= 1
         self._start_of.append(start)
 
     def _wire_id(self, call_id: str) -> str:
@@ -116,14 +120,16 @@ class History:
         candidate = f"{call_id or 'call'}~{times_used + 1}"
         return self._wire_id(candidate) if candidate in self._ids_used else candidate
 
-    def _pair(self, event: Event, position: int) -> bool:
-        if self._open_round is None:
+    def _pair(self, message: Message, seq: int) -> bool:
+        """Whether a result answers a call of the open round, which then knows it."""
+        calls = self._calls.get(self.open_round_start)
+        if calls is None:
             return False
-        calls = self._calls[self._open_round]
-        for index, state in enumerate(calls):
-            if state.result_seq is None and state.call.id == (event.message.call_id or ""):
-                calls[index] = CallState(state.call, state.wire_id, event.seq)
-                self._result_wire_ids[position] = state.wire_id
+        call_id = message.call_id or ""
+        for index, (call, wire_id, result_seq) in enumerate(calls):
+            if result_seq is None and call.id == call_id:
+                calls[index] = CallState(call, wire_id, seq)
+                self._result_wire_ids[seq - 1] = wire_id
                 return True
         return False
 

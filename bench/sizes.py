@@ -73,8 +73,10 @@ class ProjectionSizes:
         self._follow(projection.history)
         sums = self._sums
         total = sums[projection.stop] - sums[projection.tail_start]
-        if projection.head:
-            total += self._head(projection.head).sums[-1]
+        head = projection.head
+        if head:
+            newest = self._newest
+            total += (newest if newest.items is head else self._head(head)).sums[-1]
         self._last, self._last_total = projection, total
         return total
 

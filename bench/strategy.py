@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 from bench.events import Message, Session, ToolCall, ToolDefinition
 from bench.projection import Json, Native, Projection
@@ -17,8 +17,7 @@ Trigger = Literal["budget", "provider", "manual"]
 Phase = Literal["automatic", "pre_turn", "mid_turn", "standalone"]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Tokens as a provider reports them; None means that it didn't say."""
 
     input_tokens: int

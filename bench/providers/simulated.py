@@ -149,10 +149,10 @@ class SimulatedProvider:
     def _line_tokens(self, projection: Projection) -> int:
         """The marked lines before a leading and behind a trailing assistant message."""
         extra = 0
-        roles = _roles_at_ends(projection)
-        if roles[0] == "assistant":
+        first, last = _roles_at_ends(projection)
+        if first == "assistant":
             extra += self._leading_tokens
-        if roles[1] in ("assistant", None):
+        if last == "assistant" or last is None:
             extra += self._continue_tokens
         return extra
 
@@ -257,7 +257,7 @@ class SimulatedProvider:
         cached = made.usage.cached_tokens
         if cached is None:
             cached = self._cached_tokens(projection, tokens)
-        return replace(made, usage=replace(made.usage, cached_tokens=cached))
+        return replace(made, usage=made.usage._replace(cached_tokens=cached))
 
 
 def _roles_at_ends(projection: Projection) -> tuple[str | None, str | None]:

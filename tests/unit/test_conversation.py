@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -164,7 +163,7 @@ def test_f9_a_rewind_limits_what_was_accepted(tmp_path: Path) -> None:
         before = conversation.engine.accepted
         assert before is not None
         conversation.rewind(2)
-        assert conversation.engine.accepted == replace(before, seq=2)
+        assert conversation.engine.accepted == before._replace(seq=2)
         conversation.rewind(0)
         assert conversation.engine.accepted is None
     assert rows(path, "boundaries") == []
