@@ -71,6 +71,7 @@ def observed(
     """The observation of one try; `generation` counts the accepted summaries, this one included."""
     view, after, budget, ask = tried.view, tried.after, tried.budget, tried.ask
     diagnostics = diagnostics_of(after) if tried.is_accepted else {}
+    segments = diagnostics["segments"] if "segments" in diagnostics else written_count(after)
     covered = coverage(view, after) if tried.is_accepted else Coverage()
     head_before = heads.index(view)
     return CompactionObservation(
@@ -82,7 +83,7 @@ def observed(
         outcome=tried.outcome,
         reason=tried.reason,
         generation=int(diagnostics.get("generation", generation)),
-        segments=int(diagnostics.get("segments", written_count(after))),
+        segments=int(segments),
         covered_messages=covered.items,
         covered_first_seq=covered.first_seq,
         covered_last_seq=covered.last_seq,

@@ -142,6 +142,10 @@ class History:
         """The position of the first event of the group that holds `position`."""
         return self._start_of[position]
 
+    def group_starts(self, start: int, stop: int) -> list[int]:
+        """The `group_start` of each position from `start` up to, not including, `stop`."""
+        return self._start_of[start:stop]
+
     def calls_at(self, position: int) -> tuple[CallState, ...]:
         """The calls of the assistant message at `position`, with what became of them."""
         return tuple(self._calls.get(position, ()))

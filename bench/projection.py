@@ -229,28 +229,39 @@ class Projection:
         return tuple(self._grouped())
 
     def _grouped(self) -> Iterator[ItemGroup]:
-        items, history, stop = self.items, self.history, self.stop
-        leading, request = self.leading_system, self.request_position
+        items, history, leading = self.items, self.history, self.leading_system
+        pending, request = self._pending_position(), self.request_position
+        group_of_request = None if request is None else history.group_start(request)
+        # The group of each item; made ones stand alone.
+        owns: list[int | None] = [
+            history.group_start(item.event.seq - 1) if isinstance(item, (Kept, Shortened)) else None
+            for item in self.head
+        ]
+        owns += history.group_starts(self.tail_start, self.stop)
         start = 0
-        group: int | None = None
-        is_pending = is_pinned = False
-        for index, item in enumerate(items):
-            if isinstance(item, (Kept, Shortened)):
-                position = item.event.seq - 1
-                own = history.group_start(position)
-            else:
-                position, own = -1, None
-            if index > start and (own is None or own != group):
-                yield ItemGroup(start, index, items[start:index], is_pending, is_pinned)
-                start, is_pending, is_pinned = index, False, False
-            group = own
-            if own is not None:
+        for index in range(1, len(items) + 1):
+            own = owns[start]
+            if index < len(items) and own is not None and owns[index] == own:
+                continue
+            group = items[start:index]
+            is_pending = is_pinned = False
+            if own is not None and own in (pending, group_of_request):
+                seqs = [item.seqs[0] for item in group]
                 # Calls stand where a group begins, nowhere else.
-                if position == own and not is_pending:
-                    is_pending = history.is_pending(position, stop)
-                is_pinned = is_pinned or position < leading or position == request
-        if items:
-            yield ItemGroup(start, len(items), items[start:], is_pending, is_pinned)
+                is_pending = own == pending and own + 1 in seqs
+                is_pinned = request is not None and request + 1 in seqs
+            if own is not None and own < leading:
+                is_pinned = True
+            yield ItemGroup(start, index, group, is_pending, is_pinned)
+            start = index
+
+    def _pending_position(self) -> int | None:
+        """The only message with calls that may still be answered: nothing but results follow it."""
+        position = self.stop - 1
+        while position >= 0 and self.history.message(position).role == "tool":
+            position -= 1
+        is_pending = position >= 0 and self.history.is_pending(position, self.stop)
+        return position if is_pending else None
 
     def with_items(self, items: Sequence[Item]) -> Projection:
         """This projection with other items. Nothing is checked here, the engine judges it."""

@@ -20,7 +20,7 @@ from bench.projection import Projection
 from bench.provider import Provider, ProviderError
 from bench.strategy import Strategy, opened
 
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 Cuts: TypeAlias = int | Literal["recorded"] | None
 
@@ -154,16 +154,17 @@ def _observed(
     is_served: bool = False,
 ) -> RequestObservation:
     sent = prepared.sent
+    # By position, since one is made for every request.
     return RequestObservation(
-        index=index,
-        at_seq=sent.stop + 1,
-        is_served=is_served,
-        tokens=tokens,
-        cached_tokens=cached_tokens,
-        estimate=engine.size(sent),
-        head=engine.head_index(sent),
-        tail_start=sent.tail_start,
-        stop=sent.stop,
+        index,
+        sent.stop + 1,
+        is_served,
+        tokens,
+        cached_tokens,
+        engine.size(sent),
+        engine.head_index(sent),
+        sent.tail_start,
+        sent.stop,
     )
 
 

@@ -5,9 +5,9 @@ Any additive measure works: true tokens on the wire, or a strategy's own estimat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import accumulate, chain, islice, takewhile
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from bench.events import Message
 from bench.history import History
@@ -15,8 +15,8 @@ from bench.projection import Item, Kept, Native, Projection, Shortened, same_at_
 
 # Heads are shared by all requests between two compactions; a few of the newest are enough.
 _HEADS_REMEMBERED = 32
-# An item stands in many heads, so each is measured once; several windows full are remembered.
-_ITEMS_REMEMBERED = 8_192
+# What was written or shortened stands in many heads; several windows full are remembered.
+_ITEMS_REMEMBERED = 4_096
 
 
 def _tokens_of_native(native: Native) -> int:
@@ -59,9 +59,8 @@ class ProjectionSizes:
         self._unsettled: int | None = None
         self._heads: dict[int, _Head] = {}
         self._newest = _Head((), [0])
-        # By identity; holding the items keeps their ids from being used again.
-        self._size_of: dict[int, int] = {}
-        self._items: list[Item] = []
+        # By identity; holding an item keeps its id from being used again.
+        self._made: dict[int, tuple[Item, int]] = {}
         self._last: Projection | None = None
         self._last_total = 0
 
@@ -131,40 +130,39 @@ class ProjectionSizes:
             return known
         # Most heads begin as the newest one does.
         count = same_at_start(self._newest.items, items)
-        rest = items[count:]
-        sizes = list(map(self._size_of.get, map(id, rest)))
-        filled = self._filled(rest, sizes) if None in sizes else cast("list[int]", sizes)
+        told, made_size = self._sums, self._made_size
         sums = self._newest.sums[: count + 1]
-        sums += accumulate(filled, initial=sums.pop())
+        sums += accumulate(
+            [
+                told[item.event.seq] - told[item.event.seq - 1]
+                if type(item) is Kept
+                else made_size(item)
+                for item in items[count:]
+            ],
+            initial=sums.pop(),
+        )
         if len(self._heads) >= _HEADS_REMEMBERED:
             self._heads.clear()
         self._newest = self._heads[id(items)] = _Head(items, sums)
         return self._newest
 
-    def _filled(self, items: Sequence[Item], sizes: Iterable[int | None]) -> list[int]:
-        """The sizes, those that aren't known yet measured and remembered."""
-        if len(self._items) >= _ITEMS_REMEMBERED:
-            self._size_of.clear()
-            self._items.clear()
-        filled: list[int] = []
-        for item, size in zip(items, sizes, strict=True):
-            if size is None:
-                size = self._measured(item)
-                if self._unsettled is None or item.seqs[1] <= self._unsettled:
-                    self._size_of[id(item)] = size
-                    self._items.append(item)
-            filled.append(size)
-        return filled
-
-    def _measured(self, item: Item) -> int:
-        if isinstance(item, Kept):
-            seq = item.event.seq
-            return self._sums[seq] - self._sums[seq - 1]
+    def _made_size(self, item: Item) -> int:
+        """The size of an item that isn't an event as it is, measured once."""
+        known = self._made.get(id(item))
+        if known is not None:
+            return known[1]
         if isinstance(item, Native):
-            return self._native_size(item)
-        size = self._message_size(item.message)
-        if isinstance(item, Shortened):
-            size += self._extras.get(item.event.seq - 1, 0)
+            size = self._native_size(item)
+        else:
+            size = self._message_size(item.message)
+            if isinstance(item, Shortened):
+                position = item.event.seq - 1
+                size += self._extras.get(position, 0)
+                if self._unsettled is not None and position >= self._unsettled:
+                    return size
+        if len(self._made) >= _ITEMS_REMEMBERED:
+            self._made.clear()
+        self._made[id(item)] = (item, size)
         return size
 
 

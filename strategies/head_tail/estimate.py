@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
+from zlib import adler32
 
 from bench.events import Message, ToolDefinition
 from bench.strategy import Estimator
@@ -28,12 +29,21 @@ TOKENS_PER_ATTACHMENT = 1_000
 _TEXTS_REMEMBERED = 2_048
 
 _BLANKS = b" \t\n\r\x0b\x0c"
+# Every blank becomes a one, all else a zero: the sum is the number of blanks. Adler-32 is 1 and
+# that sum in its lower half, while there are fewer than 65,520 of them, and nothing adds up bytes
+# faster; deleting the blanks takes half as long again.
+_IS_BLANK = bytes(code in _BLANKS for code in range(256))
+_SUMMED_BYTES_MAX = 65_000
 
 
 @lru_cache(maxsize=_TEXTS_REMEMBERED)
 def text_tokens_by_bytes(text: str) -> int:
     """A quarter of the UTF-8 bytes that are none of the six ASCII blanks, rounded down."""
-    return len(text.encode("utf-8", "surrogatepass").translate(None, _BLANKS)) // 4
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) > _SUMMED_BYTES_MAX:
+        return len(data.translate(None, _BLANKS)) // 4
+    blanks = (adler32(data.translate(_IS_BLANK)) & 0xFFFF) - 1
+    return (len(data) - blanks) // 4
 
 
 def text_tokens_by_characters(text: str) -> int:

@@ -66,8 +66,7 @@ def stale_bodies(
     recent_tokens = candidate_tokens = 0
     candidates: dict[int, int] = {}
     first_spared = len(messages) - max(0, limits.spare_last)
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
+    for index, message in zip(range(len(messages) - 1, -1, -1), reversed(messages), strict=True):
         if message.role != "tool":
             continue
         tokens = text_tokens(message.text)
