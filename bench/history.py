@@ -41,6 +41,9 @@ class CallState(NamedTuple):
     result_seq: int | None
 
 
+_NO_CALLS: list[int | None] = []
+
+
 class History:
     """The log as far as it has been told. It only grows; what was told never changes (H3).
 
@@ -50,21 +53,24 @@ class History:
 
     __slots__ = (
         "__weakref__",
-        "_calls",
         "_events",
         "_ids_used",
         "_kept",
         "_leading_system",
         "_open_round",
+        "_result_seqs",
         "_result_wire_ids",
         "_start_of",
         "_turn_starts",
+        "_wire_ids",
     )
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._events: list[Event] = []
         self._start_of: list[int] = []
-        self._calls: dict[int, list[CallState]] = {}
+        # Of the calls of an assistant message by its position: their ids, the seqs of results.
+        self._wire_ids: dict[int, list[str]] = {}
+        self._result_seqs: dict[int, list[int | None]] = {}
         self._result_wire_ids: dict[int, str] = {}
         self._ids_used: dict[str, int] = {}
         self._open_round: int | None = None
@@ -92,8 +98,9 @@ class History:
         role = message.role
         start = position
         if role == "tool":
-            if self._open_round is not None and self._pair(message, event.seq):
-                start = self._open_round
+            opened = self._open_round
+            if opened is not None and self._pair(message, event.seq, opened):
+                start = opened
                 # A user who typed while a tool ran now stands inside its group.
                 earlier = position - 1
                 while earlier >= start and self._start_of[earlier] != start:
@@ -101,10 +108,10 @@ class History:
                     earlier -= 1
         elif role == "assistant":
             self._open_round = position
-            if message.calls:
-                self._calls[position] = [
-                    CallState(call, self._wire_id(call.id), None) for call in message.calls
-                ]
+            calls = message.calls
+            if calls:
+                self._wire_ids[position] = [self._wire_id(call.id) for call in calls]
+                self._result_seqs[position] = [None] * len(calls)
         elif role == "user":
             if event.starts_turn:
                 self._turn_starts.append(position)
@@ -113,23 +120,24 @@ class History:
         self._start_of.append(start)
 
     def _wire_id(self, call_id: str) -> str:
+        if call_id and call_id not in self._ids_used:
+            self._ids_used[call_id] = 1
+            return call_id
         times_used = self._ids_used.get(call_id, 0)
         self._ids_used[call_id] = times_used + 1
-        if times_used == 0 and call_id:
-            return call_id
         candidate = f"{call_id or 'call'}~{times_used + 1}"
         return self._wire_id(candidate) if candidate in self._ids_used else candidate
 
-    def _pair(self, message: Message, seq: int) -> bool:
+    def _pair(self, message: Message, seq: int, opened: int) -> bool:
         """Whether a result answers a call of the open round, which then knows it."""
-        calls = self._calls.get(self.open_round_start)
-        if calls is None:
+        result_seqs = self._result_seqs.get(opened)
+        if result_seqs is None:
             return False
         call_id = message.call_id or ""
-        for index, (call, wire_id, result_seq) in enumerate(calls):
-            if result_seq is None and call.id == call_id:
-                calls[index] = CallState(call, wire_id, seq)
-                self._result_wire_ids[seq - 1] = wire_id
+        for index, call in enumerate(self._events[opened].message.calls):
+            if result_seqs[index] is None and call.id == call_id:
+                result_seqs[index] = seq
+                self._result_wire_ids[seq - 1] = self._wire_ids[opened][index]
                 return True
         return False
 
@@ -148,14 +156,15 @@ class History:
 
     def calls_at(self, position: int) -> tuple[CallState, ...]:
         """The calls of the assistant message at `position`, with what became of them."""
-        return tuple(self._calls.get(position, ()))
+        if position not in self._wire_ids:
+            return ()
+        calls = self._events[position].message.calls
+        states = zip(calls, self._wire_ids[position], self._result_seqs[position], strict=True)
+        return tuple(map(CallState._make, states))
 
     def unanswered(self, position: int) -> int:
         """How many calls of the message at `position` have no result so far."""
-        count = 0
-        for state in self._calls.get(position, ()):
-            count += state.result_seq is None
-        return count
+        return self._result_seqs.get(position, _NO_CALLS).count(None)
 
     def result_wire_id(self, position: int) -> str | None:
         """The unique call id that the result at `position` answers; None for an orphan result."""
@@ -170,8 +179,7 @@ class History:
 
         A call is pending while no user or assistant message follows it, afterwards it is dead (H5).
         """
-        calls = self._calls.get(position)
-        if not calls or all(state.result_seq is not None for state in calls):
+        if None not in self._result_seqs.get(position, _NO_CALLS):
             return False
         following = range(position + 1, stop)
         return all(self._events[index].message.role == "tool" for index in following)

@@ -9,9 +9,8 @@ answers for its own opaque state. Deterministic.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from bench.events import Message, ToolDefinition
@@ -64,14 +63,21 @@ def tools_tokens(tools: Sequence[ToolDefinition], costs: WireCosts = DEFAULT_COS
     )
 
 
-def message_tokens(message: Message, costs: WireCosts = DEFAULT_COSTS) -> int:
-    """The tokens of one message on the wire."""
-    total = costs.per_message + count(message.text)
-    if message.attachments:
-        total += costs.per_attachment * len(message.attachments)
-    for call in message.calls:
-        total += costs.per_call + count(call.name) + count(call.arguments)
-    return total
+def message_measure(costs: WireCosts) -> Callable[[Message], int]:
+    """What tells the tokens of one message on the wire."""
+    # Asked for every event, so that looking up a cost each time would show.
+    per_message, per_call, per_attachment = costs.per_message, costs.per_call, costs.per_attachment
+
+    def message_tokens(message: Message) -> int:
+        total = per_message + count(message.text)
+        for call in message.calls:
+            total += per_call + count(call.name) + count(call.arguments)
+        return total + per_attachment * len(message.attachments)
+
+    return message_tokens
+
+
+message_tokens = message_measure(DEFAULT_COSTS)
 
 
 class SimulatedProvider:
@@ -100,16 +106,17 @@ class SimulatedProvider:
         self._fixed = costs.per_request + tools_tokens(tools, costs) + overhead_tokens
         route = getattr(model, "route", None)
         self._route = route if isinstance(route, str) else f"simulated/{model.name}"
+        self._message_tokens = message_measure(costs)
         self._native = NativeCompaction(
             model,
             window,
             route=self.route,
             tools=tools,
             seed=seed,
-            message_tokens=partial(message_tokens, costs=costs),
+            message_tokens=self._message_tokens,
         )
         self._sizes = ProjectionSizes(
-            partial(message_tokens, costs=costs),
+            self._message_tokens,
             self._repair_tokens,
             native_size=self._native.tokens,
         )
@@ -192,7 +199,7 @@ class SimulatedProvider:
 
     def complete(self, messages: Sequence[Message], *, output_tokens_max: int) -> Reply:
         """A strategy's question. Raises ProviderError("input_overflow") above the window."""
-        sent = self._costs.per_request + sum(message_tokens(m, self._costs) for m in messages)
+        sent = self._costs.per_request + sum(map(self._message_tokens, messages))
         room = self._window - sent
         if room <= 0:
             raise overflow_error(sent, self._window)
@@ -215,7 +222,7 @@ class SimulatedProvider:
 
         Raises ProviderError("input_overflow") above the window, as `send` does.
         """
-        sent = self.measure(projection) + sum(message_tokens(m, self._costs) for m in messages)
+        sent = self.measure(projection) + sum(map(self._message_tokens, messages))
         if sent > self._window and not self._ignore_window:
             raise overflow_error(sent, self._window)
         options: dict[str, Any] = {

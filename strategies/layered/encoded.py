@@ -50,15 +50,17 @@ def taken(messages: Iterable[Message]) -> list[Encoded]:
 
     Who takes them keeps what is needed later, so that the next messages find warm memory.
     """
-    by_id = _MEMORY.by_id
+    take = _MEMORY.by_id.pop
     found = []
+    bytes_taken = 0
     for message in messages:
-        known = by_id.pop(id(message), None)
+        known = take(id(message), None)
         if known is None:
             known = _made(message)
         else:
-            _MEMORY.bytes_held -= len(known[1])
+            bytes_taken += len(known[1])
         found.append(known)
+    _MEMORY.bytes_held -= bytes_taken
     return found
 
 
