@@ -7,6 +7,7 @@ its own, beside the machine's counts of single texts (`count_cache`).
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import sha256
@@ -30,7 +31,7 @@ def told_with_counts(events: Sequence[Event]) -> Iterator[Event]:
         stretch = events[start : start + EVENTS_TOGETHER]
         texts = _texts_of(stretch) if kept is not None else []
         key = None
-        if kept is not None and len(texts) >= _TEXTS_MIN and not all(map(tokens.is_known, texts)):
+        if kept is not None and len(texts) >= _TEXTS_MIN and None in map(tokens.known_count, texts):
             key = _key(texts)
             counts = kept.find(key)
             if isinstance(counts, list) and len(counts) == len(texts):
@@ -38,7 +39,7 @@ def told_with_counts(events: Sequence[Event]) -> Iterator[Event]:
                 key = None
         yield from stretch
         # Where not even the first text was counted nobody counts, and nothing is to be kept.
-        if kept is not None and key is not None and tokens.is_known(texts[0]):
+        if kept is not None and key is not None and tokens.known_count(texts[0]) is not None:
             kept.add(key, list(map(tokens.count, texts)))
 
 
@@ -68,6 +69,7 @@ def _texts_of(events: Sequence[Event]) -> list[str]:
 def _key(texts: Sequence[str]) -> str:
     """A hash of the texts, of where each ends, and of the counter."""
     digest = sha256(tokens.counter_name().encode())
-    digest.update(f"\n{','.join(map(str, map(len, texts)))}\n".encode())
+    digest.update(len(texts).to_bytes(8, "little"))
+    digest.update(array("Q", map(len, texts)).tobytes())
     digest.update("".join(texts).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()

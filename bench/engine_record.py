@@ -50,6 +50,8 @@ class Heads:
         among the newest are one head.
         """
         known, head = self.known, projection.head
+        if known[-1] is head:
+            return len(known) - 1
         newest = range(len(known) - 1, max(-1, len(known) - 1 - _HEADS_COMPARED), -1)
         for index in newest:
             if known[index] is head:

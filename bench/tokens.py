@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import metadata, resources
 from pathlib import Path
@@ -123,8 +123,9 @@ class _Counts:
 
 
 _COUNTS = _Counts()
-# Most questions are answered by this alone, so it is at hand.
-_known_count = _COUNTS.by_text.get
+# What this process remembers of a text, None without that. Most questions are answered by this
+# alone, so it is at hand.
+known_count: Callable[[str], int | None] = _COUNTS.by_text.get
 
 
 def forget() -> None:
@@ -136,11 +137,6 @@ def forget() -> None:
     _COUNTS.characters = 0
     _count_edge.cache_clear()
     count_cache.forget()
-
-
-def is_known(text: str) -> bool:
-    """Whether this process remembers the count of `text`."""
-    return text in _COUNTS.by_text
 
 
 def learn(texts: Sequence[str], counts: Sequence[int]) -> None:
@@ -157,7 +153,7 @@ def counter_name() -> str:
 
 def count(text: str) -> int:
     """How many tokens `text` has; remembered by content, so that no text is tokenised twice."""
-    known = _known_count(text)
+    known = known_count(text)
     if known is not None:
         return known
     if not text:

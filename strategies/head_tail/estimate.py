@@ -73,7 +73,9 @@ def _estimator(name: EstimatorName) -> Estimator:
         total = text_tokens(message.text) + TOKENS_PER_MESSAGE
         for call in message.calls:
             total += text_tokens(call.name) + text_tokens(call.arguments) + TOKENS_PER_CALL
-        return total + TOKENS_PER_ATTACHMENT * len(message.attachments)
+        if message.attachments:
+            total += TOKENS_PER_ATTACHMENT * len(message.attachments)
+        return total
 
     def tool_tokens(tool: ToolDefinition) -> int:
         total = text_tokens(tool.name) + text_tokens(tool.description) + TOKENS_PER_TOOL

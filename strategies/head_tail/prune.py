@@ -66,13 +66,14 @@ def stale_bodies(
     recent_tokens = candidate_tokens = 0
     candidates: dict[int, int] = {}
     first_spared = len(messages) - max(0, limits.spare_last)
-    for index, message in zip(range(len(messages) - 1, -1, -1), reversed(messages), strict=True):
-        if message.role != "tool":
-            continue
-        tokens = text_tokens(message.text)
+    results = [
+        (index, message.text) for index, message in enumerate(messages) if message.role == "tool"
+    ]
+    for index, text in reversed(results):
+        tokens = text_tokens(text)
         if index >= first_spared or recent_tokens < limits.protect:
             recent_tokens += tokens
-        elif tokens >= limits.min_body and not message.text.lstrip(WHITE_SPACE).startswith(_PRUNED):
+        elif tokens >= limits.min_body and not text.lstrip(WHITE_SPACE).startswith(_PRUNED):
             candidates[index] = tokens
             candidate_tokens += tokens
     if candidate_tokens < limits.reclaim:
