@@ -39,6 +39,18 @@ def test_z6_a_text_costs_a_quarter_of_its_bytes_or_characters(
     assert text_tokens_by_characters(text) == by_characters
 
 
+@given(st.text(st.sampled_from("a \t\n\x0b\x0c\r\x1c\u00a0\u3000好🚀\ud800\xff"), max_size=60))
+def test_z6_only_the_six_ascii_blanks_are_free(text: str) -> None:
+    data = text.encode("utf-8", "surrogatepass")
+    assert text_tokens_by_bytes(text) == sum(byte not in b" \t\n\x0b\x0c\r" for byte in data) // 4
+
+
+@pytest.mark.parametrize("blanks", [64_000, 65_000, 65_519, 65_520, 65_521, 70_000, 200_000])
+def test_z6_any_number_of_blanks_is_free(blanks: int) -> None:
+    assert text_tokens_by_bytes("abcd" + " " * blanks + "efgh") == 2
+    assert text_tokens_by_bytes("\n" * (blanks - 7) + "sevenx!") == 1
+
+
 def test_z6_messages_calls_and_attachments_have_flat_costs() -> None:
     calls = (ToolCall("id", "abcdabcd", '{"a":1}'), ToolCall("id", "abc", ""))
     message = Message("assistant", "abcd", calls, "call id", (Attachment("image/png", "x" * 99),))
