@@ -2,8 +2,9 @@
 
 Part `growth` of `python -m tests.benchmarks`. The events are those of a generated session, cut to
 200 characters a text and told again and again, each text with a number of its own, so that none is
-tokenised for nothing. Every size of every strategy is a process of its own, which also times a bare
-tiktoken pass over a part of its text. Function calls are counted too: the same on any machine.
+tokenised for nothing. Every size of every strategy is a process of its own. Behind every thousand
+events the replay stands still for a bare tiktoken pass over their text, so that both meet the same
+machine, however its speed changes. Function calls are counted too: the same on any machine.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ import json
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from bench import tokens
 from bench.events import Event, Session
 from bench.generator import generate_session
 from bench.observations import Replay
 from tests.benchmarks import measuring
-from tests.benchmarks.measuring import Bare, InstantModel, replay_of
+from tests.benchmarks.measuring import InstantModel, replay_of
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 STRATEGIES = ("keep_all", "head_tail", "layered")
@@ -31,9 +34,8 @@ WINDOW = 16_000
 SEED = 4
 TEMPLATE_EVENTS = 1_000
 TEXT_CHARACTERS_MAX = 200
-# Short ones are measured several times, with several bare passes at both sides of each.
-REPEATS = {1_000: 15, 10_000: 7, 100_000: 3}
-PASSES_AROUND = 3
+# Short ones are measured several times.
+REPEATS = {1_000: 25, 10_000: 15, 100_000: 3}
 # Calls are counted up to this size; the count is the same on every machine, however busy.
 COUNTED_EVENTS_MAX = 100_000
 # Below this a session hardly leaves its first window, and a process its first pages.
@@ -42,7 +44,7 @@ SETTLED_EVENTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """One size: passes of bare tiktoken, seconds, and bytes that the replay took beside it all."""
+    """One size: seconds, also in those of bare passes, and bytes that the replay took beside it."""
 
     strategy: str
     events: int
@@ -75,6 +77,34 @@ def _events(template: Session, wanted: int) -> Iterator[Event]:
         yield replace(event, seq=number, message=replace(message, text=text))
 
 
+class _Watched(tuple[Event, ...]):
+    """Events that are told by stretches, each of which is tokenised once more when it was told.
+
+    `told_seconds` and `bare_seconds` are processor seconds of the replay and of those passes.
+    """
+
+    def start(self) -> None:
+        """The replay begins now."""
+        self.told_seconds = self.bare_seconds = 0.0
+        self._stretch: tuple[Event, ...] = ()
+        self._since = time.process_time()
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        if isinstance(index, slice):
+            self.look()
+            self._stretch = found
+        return found
+
+    def look(self) -> None:
+        """The stretch before is over."""
+        told = time.process_time()
+        measuring.bare_pass([event.message.text for event in self._stretch])
+        self.told_seconds += told - self._since
+        self._since = time.process_time()
+        self.bare_seconds += self._since - told
+
+
 def _peak_bytes() -> int:
     """The most memory that this process ever had."""
     try:
@@ -92,9 +122,8 @@ def _one(strategy: str, events: int) -> Grown:
     tokens.encoding()
     empty = _peak_bytes()
     session = told_again(events)
-    bare = Bare.over([event.message.text for event in session.events[:40_000]])
-    share = sum(map(len, bare.part)) / sum(len(event.message.text) for event in session.events)
-    bare = Bare(bare.part, share)
+    watched = _Watched(session.events)
+    session = replace(session, events=watched)
     told = _peak_bytes()
     seen: list[Replay] = []
 
@@ -106,11 +135,12 @@ def _one(strategy: str, events: int) -> Grown:
     for _ in range(REPEATS.get(events, 1)):
         seen.clear()
         tokens.forget()
-        before = [bare.seconds() for _ in range(PASSES_AROUND)]
-        taken.append(measuring.processor_seconds(work))
+        watched.start()
+        work()
         replayed = _peak_bytes()
-        behind = [bare.seconds() for _ in range(PASSES_AROUND)]
-        ratios.append(taken[-1] / measuring.median([*before, *behind]))
+        watched.look()
+        taken.append(watched.told_seconds)
+        ratios.append(watched.told_seconds / watched.bare_seconds)
     return Grown(
         strategy=strategy,
         events=events,
@@ -120,8 +150,13 @@ def _one(strategy: str, events: int) -> Grown:
         session_bytes=told - empty,
         replay_bytes=replayed - told,
         is_whole=seen[0].stopped is None,
-        calls=measuring.calls_of(work) if events <= COUNTED_EVENTS_MAX else None,
+        calls=_calls(session, strategy) if events <= COUNTED_EVENTS_MAX else None,
     )
+
+
+def _calls(session: Session, strategy: str) -> int:
+    plain = replace(session, events=tuple(session.events))
+    return measuring.calls_of(lambda: replay_of(plain, strategy, InstantModel(), WINDOW))
 
 
 def measure(
@@ -139,20 +174,14 @@ def measure(
     return grown
 
 
-def growth_of(grown: Sequence[Grown], one: Grown, *, in_passes: bool = False) -> float | None:
-    """Processor seconds an event by those of the first settled size; None for smaller ones.
-
-    `in_passes` compares ratios to the bare passes at both ends of a replay, which say less of a
-    long one: between them a machine changes.
-    """
+def growth_of(grown: Sequence[Grown], one: Grown) -> float | None:
+    """Passes of a size by those of the first settled size; None for smaller ones."""
     settled = [
         each for each in grown if each.strategy == one.strategy and each.events >= SETTLED_EVENTS
     ]
     if one.events < SETTLED_EVENTS or not settled:
         return None
-    if in_passes:
-        return one.ratio / settled[0].ratio
-    return one.seconds / one.events / (settled[0].seconds / settled[0].events)
+    return one.ratio / settled[0].ratio
 
 
 def table(grown: Sequence[Grown]) -> str:
@@ -162,26 +191,24 @@ def table(grown: Sequence[Grown]) -> str:
         "events",
         "compactions",
         "us an event",
-        "by that of 10,000",
-        "calls an event",
         "passes of bare tiktoken",
         "by those of 10,000",
+        "calls an event",
         "session in memory",
         "replay beside it, an event",
     ]
     rows = []
     for one in grown:
-        growth, in_passes = growth_of(grown, one), growth_of(grown, one, in_passes=True)
+        growth = growth_of(grown, one)
         rows.append(
             [
                 one.strategy + ("" if one.is_whole else " (stopped)"),
                 f"{one.events:,}",
                 f"{one.compactions:,}",
                 f"{one.seconds / one.events * 1e6:.0f}",
+                f"{one.ratio:.2f}",
                 "" if growth is None else f"{growth:.2f}",
                 "" if one.calls is None else f"{one.calls / one.events:.1f}",
-                f"{one.ratio:.2f}",
-                "" if in_passes is None else f"{in_passes:.2f}",
                 f"{one.session_bytes / 1e6:,.0f} MB",
                 f"{one.replay_bytes / one.events:,.0f} bytes",
             ]
