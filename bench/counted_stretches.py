@@ -29,7 +29,7 @@ def told_with_counts(events: Sequence[Event]) -> Iterator[Event]:
     kept = _shared()
     for start in range(0, len(events), EVENTS_TOGETHER):
         stretch = events[start : start + EVENTS_TOGETHER]
-        texts = _texts_of(stretch) if kept is not None else []
+        texts = texts_of(stretch) if kept is not None else []
         key = None
         if kept is not None and len(texts) >= _TEXTS_MIN and None in map(tokens.known_count, texts):
             key = _key(texts)
@@ -55,7 +55,8 @@ def _shared() -> ResultCache | None:
     return ResultCache(cache_root() / "counts" / "stretches", _BYTES_MAX)
 
 
-def _texts_of(events: Sequence[Event]) -> list[str]:
+def texts_of(events: Sequence[Event]) -> list[str]:
+    """Everything in these events that is tokenised, in order; empty texts needn't be."""
     texts: list[str] = []
     for event in events:
         message = event.message
@@ -63,7 +64,7 @@ def _texts_of(events: Sequence[Event]) -> list[str]:
         for call in message.calls:
             texts.append(call.name)
             texts.append(call.arguments)
-    return texts
+    return [text for text in texts if text]
 
 
 def _key(texts: Sequence[str]) -> str:

@@ -169,7 +169,7 @@ class Engine:
 
     def size(self, projection: Projection) -> int:
         """The strategy's estimate of a request with this projection."""
-        units = self._fixed_units + self._sizes.total(projection)
+        units = self._units(projection)
         last = self.accepted if self.policy.anchor_to_usage else None
         if last is None:
             return self._estimator.tokens(units)

@@ -107,19 +107,19 @@ class _Counts:
         self.characters = 0
 
     def add(self, text: str, count: int) -> int:
-        if self.characters > _REMEMBERED_CHARACTERS_MAX:
-            self.by_text.clear()
-            self.characters = 0
-        self.characters += len(text)
+        self._hold(len(text))
         self.by_text[text] = count
         return count
 
     def add_all(self, texts: Sequence[str], counts: Sequence[int]) -> None:
+        self._hold(sum(map(len, texts)))
+        self.by_text.update(zip(texts, counts, strict=True))
+
+    def _hold(self, characters: int) -> None:
         if self.characters > _REMEMBERED_CHARACTERS_MAX:
             self.by_text.clear()
             self.characters = 0
-        self.characters += sum(map(len, texts))
-        self.by_text.update(zip(texts, counts, strict=True))
+        self.characters += characters
 
 
 _COUNTS = _Counts()

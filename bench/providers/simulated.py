@@ -21,7 +21,7 @@ from bench.provider import Compacted, ProviderError
 from bench.providers.simulated_native import NativeCompaction
 from bench.sizes import ProjectionSizes
 from bench.strategy import Reply, Usage
-from bench.tokens import count, known_count
+from bench.tokens import count
 from bench.wire.rendering import (
     CONTINUE_LINE,
     LEADING_LINE,
@@ -69,8 +69,7 @@ def message_measure(costs: WireCosts) -> Callable[[Message], int]:
     per_message, per_call, per_attachment = costs.per_message, costs.per_call, costs.per_attachment
 
     def message_tokens(message: Message) -> int:
-        tokens = known_count(message.text)
-        total = per_message + (count(message.text) if tokens is None else tokens)
+        total = per_message + count(message.text)
         for call in message.calls:
             total += per_call + count(call.name) + count(call.arguments)
         if message.attachments:

@@ -53,12 +53,7 @@ class InstantModel:
 
 def texts_of(session: Session) -> list[str]:
     """Everything in a session that is tokenised."""
-    texts: list[str] = []
-    for event in session.events:
-        texts.append(event.message.text)
-        for call in event.message.calls:
-            texts += [call.name, call.arguments]
-    return [text for text in texts if text]
+    return counted_stretches.texts_of(session.events)
 
 
 def bare_pass(texts: Sequence[str]) -> None:

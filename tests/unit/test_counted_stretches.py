@@ -105,6 +105,30 @@ def test_nothing_is_kept_where_nobody_counts(counted: list[str], tmp_path: Path)
     assert not (tmp_path / "counts" / "stretches").exists()
 
 
+def test_empty_texts_keep_nothing_from_being_recalled(
+    counted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = Event(1, Message("assistant", "", (ToolCall("c1", "sail", "{}"),)))
+    events = [silent, *_events(200)[1:]]
+    _told(events)
+    counted.clear()
+    hashed: list[int] = []
+    plain = counted_stretches._key
+
+    def noted(texts: list[str]) -> str:
+        hashed.append(len(texts))
+        return plain(texts)
+
+    monkeypatch.setattr(counted_stretches, "_key", noted)
+    # All is known in this process: there is nothing to look up.
+    _told(events)
+    assert not hashed
+    _new_process()
+    _told(events)
+    assert hashed
+    assert not counted
+
+
 def test_what_was_left_early_is_not_kept(counted: list[str], tmp_path: Path) -> None:
     for event in told_with_counts(_events(200)):
         tokens.count(event.message.text)
