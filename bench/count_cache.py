@@ -37,6 +37,8 @@ _EMPTY = bytes(_SLOT_BYTES)
 # Tables of up to so many pages are held in memory too.
 _PAGES_HELD_MAX = 8_192
 _COUNT_MAX = 2**32 - 1
+# A longer text is rather hashed in two steps than copied.
+_COPIED_BYTES_MAX = 4_096
 
 
 class CountCache:
@@ -59,7 +61,12 @@ class CountCache:
 
     def key(self, text: str) -> bytes:
         """What `text` is known by; texts that differ in one character have other keys."""
-        return sha256(text.encode("utf-8", "surrogatepass") + self._counter).digest()
+        data = text.encode("utf-8", "surrogatepass")
+        if len(data) < _COPIED_BYTES_MAX:
+            return sha256(data + self._counter).digest()
+        digest = sha256(data)
+        digest.update(self._counter)
+        return digest.digest()
 
     def find(self, key: bytes) -> int | None:
         """The count of the text with this key, None when it isn't known."""

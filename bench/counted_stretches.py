@@ -8,7 +8,7 @@ its own, beside the machine's counts of single texts (`count_cache`).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 
@@ -24,8 +24,13 @@ _BYTES_MAX = 16_000_000
 _TEXTS_MIN = 64
 
 
-def told_with_counts(events: Sequence[Event]) -> Iterator[Event]:
-    """The events in order; before each stretch its counts are recalled, behind it they are kept."""
+def told_with_counts(
+    events: Sequence[Event], *expecting: Callable[[Sequence[Event]], None]
+) -> Iterator[Event]:
+    """The events in order; before each stretch its counts are recalled, behind it they are kept.
+
+    Whoever is `expecting` is handed each stretch before its first event.
+    """
     kept = _shared()
     for start in range(0, len(events), EVENTS_TOGETHER):
         stretch = events[start : start + EVENTS_TOGETHER]
@@ -37,6 +42,8 @@ def told_with_counts(events: Sequence[Event]) -> Iterator[Event]:
             if isinstance(counts, list) and len(counts) == len(texts):
                 tokens.learn(texts, counts)
                 key = None
+        for expect in expecting:
+            expect(stretch)
         yield from stretch
         # Where not even the first text was counted nobody counts, and nothing is to be kept.
         if kept is not None and key is not None and tokens.known_count(texts[0]) is not None:

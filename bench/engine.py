@@ -35,6 +35,8 @@ from bench.strategy import (
 )
 
 DEFAULT_POLICY = Policy()
+# Without the constructor of a named tuple, which takes twice as long: some are made a request.
+_tuple = tuple.__new__
 
 OnAccepted: TypeAlias = Callable[[Projection, Stage], tuple[Outcome, str]]
 
@@ -142,6 +144,10 @@ class Engine:
         if self.policy.count_tools:
             self._fixed_units += self._estimator.tools_units(session.tools)
 
+    def expect(self, events: Sequence[Event]) -> None:
+        """These events will be told next: they are measured now, in one go."""
+        self._sizes.expect(events)
+
     def begin_turn(self) -> None:
         """A user spoke: the low-water mark and the recovery allowance start anew (Z8, Z10)."""
         self.low_water = 0
@@ -157,8 +163,9 @@ class Engine:
         # Most requests are followed by another before anybody asks.
         if self._served is not None:
             sent, usage = self._served
-            self._accepted = AcceptedBoundary(
-                sent.stop, usage.input_tokens, usage.output_tokens, self._units(sent)
+            self._accepted = _tuple(
+                AcceptedBoundary,
+                (sent.stop, usage.input_tokens, usage.output_tokens, self._units(sent)),
             )
             self._served = None
         return self._accepted
@@ -169,8 +176,15 @@ class Engine:
 
     def size(self, projection: Projection) -> int:
         """The strategy's estimate of a request with this projection."""
+        if not self.policy.anchor_to_usage:
+            return self._estimator.tokens(self._units(projection))
+        served = self._served
+        if served is not None and served[0] is projection:
+            # What the provider counted, and nothing since.
+            return max(0, served[1].input_tokens + self._estimator.tokens(0))
+        # Asked first: the units of the last request are still at hand.
+        last = self.accepted
         units = self._units(projection)
-        last = self.accepted if self.policy.anchor_to_usage else None
         if last is None:
             return self._estimator.tokens(units)
         difference = self._estimator.tokens(abs(units - last.payload_units))
@@ -191,7 +205,7 @@ class Engine:
     def prepare(self, projection: Projection, request: int) -> Prepared:
         """Before a request: compact when it is due. The result may still be too large."""
         if not self.policy.stages or self._provider.window <= 0:
-            return Prepared(projection, projection)
+            return _tuple(Prepared, (projection, projection, (), False))
         size = self.size(projection)
         if self._forced_requests is not None:
             is_due = request in self._forced_requests
@@ -199,7 +213,7 @@ class Engine:
             is_guarded = self.policy.low_water and self.low_water > 0 and size <= self.low_water
             is_due = size > self.threshold and not is_guarded
         if not is_due:
-            return Prepared(projection, projection)
+            return _tuple(Prepared, (projection, projection, (), False))
         target = 0 if self._forced_requests is not None else self.threshold
         prepared = self._run_stages(projection, self.policy.stages, "budget", request, target)
         prepared = self._repeated(prepared, request)

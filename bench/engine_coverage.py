@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,16 +41,25 @@ def coverage(before: Projection, after: Projection) -> Coverage:
         return Coverage()
     remaining = {item.event.seq: item for item in rest if not isinstance(item, _MADE)}
     gone: list[tuple[int, int]] = []
+    # What was told as it is: many, so they are counted, and only the ends are looked at.
+    kept = {seq for seq, item in remaining.items() if seq in told_seqs and isinstance(item, Kept)}
+    told_gone = len(told_seqs) - len(kept)
     for item in suspects:
         if isinstance(item, _MADE):
             if item not in after.head:
                 gone.append(item.seqs)
         elif item.event.seq <= after.tail_start and remaining.get(item.event.seq) != item:
             gone.append(item.seqs)
-    gone += [(seq, seq) for seq in told_seqs if not isinstance(remaining.get(seq), Kept)]
-    if not gone:
+    count = len(gone) + told_gone
+    if not count:
         return Coverage()
-    return Coverage(len(gone), min(first for first, _ in gone), max(last for _, last in gone))
+    if told_gone:
+        gone.append((_first_gone(told_seqs, kept), _first_gone(reversed(told_seqs), kept)))
+    return Coverage(count, min(first for first, _ in gone), max(last for _, last in gone))
+
+
+def _first_gone(seqs: Iterable[int], kept: Set[int]) -> int:
+    return next(seq for seq in seqs if seq not in kept)
 
 
 def written_count(projection: Projection) -> int:

@@ -92,8 +92,12 @@ def _provenance(candidate: Projection, runs: Sequence[_Run]) -> Iterator[str]:
     for run in runs:
         suspects: Sequence[Item] = run.items
         if run.first_seq is not None and run.first_seq >= 1 and run.last_seq <= stop:
-            told = history.kept(run.first_seq - 1, run.last_seq)
-            suspects = [item for item, own in zip(suspects, told, strict=True) if item is not own]
+            told = history.events(run.first_seq - 1, run.last_seq)
+            suspects = [
+                item
+                for item, own in zip(run.items, told, strict=True)
+                if type(item) is not Kept or item.event is not own
+            ]
         for item in suspects:
             untrue = _untrue(candidate, item)
             if untrue is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args, runtime_checkable
 
-from bench.events import Message
+from bench.events import Event, Message
 from bench.projection import Native, Projection
 from bench.strategy import Reply, Usage
 
@@ -98,6 +98,15 @@ class Provider(Protocol):
 
         `form` names one of several ways that it has. Raises ProviderError where there is none.
         """
+        ...
+
+
+@runtime_checkable
+class ExpectingProvider(Protocol):
+    """A provider that is told which events come next, so that it can get ready for many at once."""
+
+    def expect(self, events: Sequence[Event]) -> None:
+        """These events will be told next, in this order, unless the replay ends before."""
         ...
 
 

@@ -17,10 +17,12 @@ from bench.events import Session, requests_after
 from bench.history import History
 from bench.observations import Replay, RequestObservation, Stopped
 from bench.projection import Projection
-from bench.provider import Provider, ProviderError
+from bench.provider import ExpectingProvider, Provider, ProviderError
 from bench.strategy import Strategy, opened
 
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
+# Without the constructor of a named tuple, which takes twice as long: some are made a request.
+_tuple = tuple.__new__
 
 Cuts: TypeAlias = int | Literal["recorded"] | None
 
@@ -73,7 +75,10 @@ def _replayed(
     projection = Projection.whole(history)
     requests: list[RequestObservation] = []
     stopped: Stopped | None = None
-    for event in told_with_counts(session.events):
+    expecting = [engine.expect]
+    if isinstance(provider, ExpectingProvider):
+        expecting.append(provider.expect)
+    for event in told_with_counts(session.events, *expecting):
         if event.message.role == "assistant":
             attempt = attempt_request(engine, provider, projection.advance(), len(requests))
             requests.append(attempt.observation)
@@ -134,7 +139,7 @@ def attempt_request(
     observation = _observed(
         engine, prepared, index, usage.input_tokens, usage.cached_tokens or 0, is_served=True
     )
-    return Attempt(observation, prepared.lasting)
+    return _tuple(Attempt, (observation, prepared.lasting, None))
 
 
 def _refused(
@@ -154,17 +159,20 @@ def _observed(
     is_served: bool = False,
 ) -> RequestObservation:
     sent = prepared.sent
-    # By position, since one is made for every request.
-    return RequestObservation(
-        index,
-        sent.stop + 1,
-        is_served,
-        tokens,
-        cached_tokens,
-        engine.size(sent),
-        engine.head_index(sent),
-        sent.tail_start,
-        sent.stop,
+    return _tuple(
+        RequestObservation,
+        (
+            index,
+            sent.stop + 1,
+            is_served,
+            tokens,
+            cached_tokens,
+            engine.size(sent),
+            engine.head_index(sent),
+            sent.tail_start,
+            sent.stop,
+            0,
+        ),
     )
 
 

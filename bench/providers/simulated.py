@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bench.events import Message, ToolDefinition
+from bench.events import Event, Message, ToolDefinition
 from bench.history import History
 from bench.models import Model
 from bench.projection import Native, Projection
@@ -50,6 +50,9 @@ class WireCosts:
 
 
 DEFAULT_COSTS = WireCosts()
+
+# Without the constructor of a named tuple, which takes twice as long: one is made a request.
+_tuple = tuple.__new__
 
 
 def tools_tokens(tools: Sequence[ToolDefinition], costs: WireCosts = DEFAULT_COSTS) -> int:
@@ -102,6 +105,7 @@ class SimulatedProvider:
         self._model = model
         self._window = window
         self._costs = costs
+        self._cache_block, self._cache_minimum = costs.cache_block, costs.cache_minimum
         self._seed = seed
         self._ignore_window = ignore_window
         self._tools = tuple(tools)
@@ -149,6 +153,10 @@ class SimulatedProvider:
         """What the model's draws depend on."""
         return self._seed
 
+    def expect(self, events: Sequence[Event]) -> None:
+        """These events will be told next: they are measured now, in one go."""
+        self._sizes.expect(events)
+
     def _repair_tokens(self, history: History, position: int, message: Message) -> int:
         """What rendering adds to an event: stubs for unanswered calls, the mark of an orphan."""
         if message.role == "tool":
@@ -175,20 +183,25 @@ class SimulatedProvider:
         Opaque state of another route, or changed since, is refused as vendors do (F7.3).
         """
         last = self._last_accepted
+        shared: int | None = None
         if last is None or projection.head is not last.head:
             self._native.check(projection)
+        else:
+            # Asked first: the sum of the last request is still at hand.
+            shared = self._shared_prefix(projection)
         tokens = self.measure(projection)
         if tokens > self._window and not self._ignore_window:
             raise overflow_error(tokens, self._window)
-        cached = self._cached_tokens(projection, tokens)
+        cached = self._cached_tokens(projection, tokens, shared)
         self._last_accepted = projection
-        return Usage(tokens, 0, cached)
+        return _tuple(Usage, (tokens, 0, cached))
 
-    def _cached_tokens(self, projection: Projection, tokens: int) -> int:
+    def _cached_tokens(self, projection: Projection, tokens: int, shared: int | None = None) -> int:
         """What of a request of so many tokens is read from the cache of the last accepted one."""
-        shared = self._shared_prefix(projection)
-        blocks = shared // self._costs.cache_block * self._costs.cache_block
-        return min(blocks if blocks >= self._costs.cache_minimum else 0, tokens)
+        if shared is None:
+            shared = self._shared_prefix(projection)
+        blocks = shared // self._cache_block * self._cache_block
+        return min(blocks if blocks >= self._cache_minimum else 0, tokens)
 
     def _shared_prefix(self, projection: Projection) -> int:
         """Tokens at the start that this request shares with the last accepted one."""

@@ -78,10 +78,11 @@ class Quick(NamedTuple):
 
 def _quickly() -> Quick | None:
     try:
-        import orjson
+        from orjson import Fragment, dumps, loads
     except ImportError:
+        # Not there, or older than the parts that are needed.
         return None
-    return Quick(orjson.dumps, orjson.loads, orjson.Fragment)
+    return Quick(dumps, loads, Fragment)
 
 
 QUICK = _quickly()
@@ -204,11 +205,11 @@ def quickly_compact(text: str) -> bytes | None:
         return None
     try:
         compact = QUICK.write(QUICK.read(text))
-        given = text.encode()
+        given = text.replace(" ", "").encode()
     except (ValueError, TypeError):
         return None
     expected = compact.replace(b" ", b"")
-    if given.replace(b" ", b"") == expected or given.translate(None, _JSON_SPACE) == expected:
+    if given == expected or given.translate(None, _JSON_SPACE) == expected:
         return compact
     return None
 

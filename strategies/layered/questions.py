@@ -16,6 +16,8 @@ from strategies.layered.source import SourceMessage
 
 HISTORY_TAG = "conversation_history"
 PREVIOUS_TAG = "previous_checkpoint"
+_END = f"</{HISTORY_TAG}"
+_OPENED, _CLOSED = f"<{HISTORY_TAG}>\n", f"\n</{HISTORY_TAG}>"
 CLOSING = "Now write the checkpoint of this conversation history."
 
 
@@ -49,10 +51,16 @@ class Question:
         closing = CLOSING
         if self.is_repair:
             closing = prompt("layered_repair").replace("{reason}", self.repair_reason).strip()
-        parts = [_tagged(HISTORY_TAG, _transcript(self.source)), closing]
+        transcript = _transcript(self.source)
+        previous = ""
         if self.previous_summary:
-            parts.insert(0, _tagged(PREVIOUS_TAG, self.previous_summary))
-        text = "\n\n".join(parts)
+            previous = _tagged(PREVIOUS_TAG, self.previous_summary) + "\n\n"
+        # In one go: transcripts are long, and each copy of one takes its time.
+        pieces = (previous, _OPENED, *transcript, _CLOSED, "\n\n", closing)
+        text = "".join(pieces)
+        if text.count(_END) != 1:
+            pieces = (previous, _tagged(HISTORY_TAG, "".join(transcript)), "\n\n", closing)
+            text = "".join(pieces)
         return Message("system", self.instructions), Message("user", text)
 
 
@@ -76,8 +84,8 @@ def _tagged(tag: str, text: str) -> str:
     return f"<{tag}>\n{inside}\n</{tag}>"
 
 
-def _transcript(sources: Sequence[SourceMessage]) -> str:
-    """The messages, each behind its label, a blank line between them."""
+def _transcript(sources: Sequence[SourceMessage]) -> list[str]:
+    """The pieces of the messages, each behind its label, a blank line between them."""
     pieces: list[str] = []
     for _, message, _ in sources:
         pieces.append(_LABELS.get(message.role) or _label(message.role))
@@ -90,7 +98,7 @@ def _transcript(sources: Sequence[SourceMessage]) -> str:
             pieces.append(f"\n(attachment, {attachment.media_type})")
     if pieces:
         pieces[0] = pieces[0].lstrip()
-    return "".join(pieces)
+    return pieces
 
 
 def _label(role: str) -> str:

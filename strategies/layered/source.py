@@ -52,11 +52,6 @@ def sources(events: Iterable[Event]) -> tuple[SourceMessage, ...]:
     return tuple(SourceMessage(event.seq, event.message) for event in events)
 
 
-def digested(seq: int, json: bytes) -> bytes:
-    """What the source digest takes in of one message (F4.4)."""
-    return b"%d\0%b\0" % (seq, json)
-
-
 class RunningDigest:
     """The source digest while the history grows; `copy` makes a check cost only what is new.
 
@@ -78,17 +73,21 @@ class RunningDigest:
         for first in range(start, stop, _MESSAGES_AT_ONCE):
             part = messages[first : min(stop, first + _MESSAGES_AT_ONCE)]
             made = json_bytes([message for _, message, _ in part])
-            lines = [
-                digested(seq, json if stored is None else utf8(stored))
-                for (seq, _, stored), json in zip(part, made, strict=True)
+            encoded = [
+                json if stored is None else utf8(stored)
+                for (_, _, stored), json in zip(part, made, strict=True)
             ]
-            self.add_digested(lines, part[-1].seq)
+            self.add_encoded([seq for seq, _, _ in part], encoded)
 
-    def add_digested(self, lines: Sequence[bytes], through_seq: int) -> None:
-        """Cover messages up to `through_seq`, each given as `digested` has it."""
-        for first in range(0, len(lines), _MESSAGES_AT_ONCE):
-            self._state.update(b"".join(lines[first : first + _MESSAGES_AT_ONCE]))
-        self.through_seq = through_seq
+    def add_encoded(self, seqs: Sequence[int], encoded: Sequence[bytes]) -> None:
+        """Cover the messages with these seqs, each with the JSON that the digest takes in."""
+        for first in range(0, len(seqs), _MESSAGES_AT_ONCE):
+            stop = first + _MESSAGES_AT_ONCE
+            pieces: list[bytes] = []
+            for seq, json in zip(seqs[first:stop], encoded[first:stop], strict=True):
+                pieces += (b"%d\0" % seq, json, b"\0")
+            self._state.update(b"".join(pieces))
+        self.through_seq = seqs[-1]
 
     def copy(self) -> RunningDigest:
         """An independent digest of the same messages."""

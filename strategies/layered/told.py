@@ -16,41 +16,41 @@ from bench.history import History
 from strategies.layered.encoded import taken
 from strategies.layered.groups import Group, groups_as_original, groups_of
 from strategies.layered.prefix import Prefix
-from strategies.layered.source import RunningDigest, SourceMessage, digested
+from strategies.layered.source import RunningDigest, SourceMessage
 
 # A plan that retreats, or a checkpoint of a while ago, asks for the digest of less than the last.
 _DIGESTS_REMEMBERED = 16
 # Enough for all that a large window shows; what is let go is made anew where need be.
-_LINES_BYTES_MAX = 16_000_000
+_JSON_BYTES_MAX = 16_000_000
 _tuple = tuple.__new__
 
 
-class _Lines:
-    """What the digest takes in of the newest messages, made ready while they are measured."""
+class _Encoded:
+    """The JSON of the newest messages for the digest, made while they are measured."""
 
     def __init__(self) -> None:
-        self._lines: list[bytes] = []
+        self._json: list[bytes] = []
         self._start = 0
         self._bytes = 0
 
-    def add(self, lines: list[bytes]) -> None:
-        """Those of the messages behind the last; all are let go when there are too many."""
-        self._lines += lines
-        self._bytes += sum(map(len, lines))
-        if self._bytes > _LINES_BYTES_MAX:
-            self.drop_until(self._start + len(self._lines))
+    def add(self, json: list[bytes]) -> None:
+        """That of the messages behind the last; all is let go when there is too much."""
+        self._json += json
+        self._bytes += sum(map(len, json))
+        if self._bytes > _JSON_BYTES_MAX:
+            self.drop_until(self._start + len(self._json))
 
     def part(self, start: int, stop: int) -> list[bytes] | None:
-        """Those of the messages start..stop-1, None when some aren't there any more."""
+        """That of the messages start..stop-1, None when some isn't there any more."""
         if start < self._start:
             return None
-        return self._lines[start - self._start : stop - self._start]
+        return self._json[start - self._start : stop - self._start]
 
     def drop_until(self, stop: int) -> None:
-        """Lets those before `stop` go."""
-        gone = self._lines[: max(0, stop - self._start)]
+        """Lets that before `stop` go."""
+        gone = self._json[: max(0, stop - self._start)]
         self._bytes -= sum(map(len, gone))
-        del self._lines[: len(gone)]
+        del self._json[: len(gone)]
         self._start += len(gone)
 
 
@@ -60,7 +60,7 @@ class Told:
     def __init__(self) -> None:
         self._sources: list[SourceMessage] = []
         self._unit_sums = [0]
-        self._lines = _Lines()
+        self._encoded = _Encoded()
         self._digests = {0: RunningDigest()}
         self._groups: list[Group] = []
         self._groups_as_original: list[Group] = []
@@ -73,13 +73,13 @@ class Told:
         return Prefix(known, stop)
 
     def _add(self, events: Sequence[Event]) -> None:
-        made = taken([event.message for event in events])
-        pairs = list(zip([event.seq for event in events], made, strict=True))
         # Without the constructor, which takes three times as long.
-        self._sources += [_tuple(SourceMessage, (seq, each[0], None)) for seq, each in pairs]
+        sources = [_tuple(SourceMessage, (event.seq, event.message, None)) for event in events]
+        self._sources += sources
+        made = taken([message for _, message, _ in sources])
         sizes = [units for _, _, units in made]
         self._unit_sums += islice(accumulate(sizes, initial=self._unit_sums[-1]), 1, None)
-        self._lines.add([digested(seq, json) for seq, (_, json, _) in pairs])
+        self._encoded.add([json for _, json, _ in made])
 
     def units(self, start: int, stop: int) -> int:
         """The units of the messages start..stop-1, which `sources` was asked for."""
@@ -96,7 +96,7 @@ class Told:
             if len(self._digests) > _DIGESTS_REMEMBERED:
                 del self._digests[sorted(self._digests)[1]]
             # The same part alone may be asked for next.
-            self._lines.drop_until(start)
+            self._encoded.drop_until(start)
         return running.hexdigest()
 
     def part_digest(self, start: int, stop: int) -> str:
@@ -106,11 +106,11 @@ class Told:
         return running.hexdigest()
 
     def _cover(self, running: RunningDigest, start: int, stop: int) -> None:
-        lines = self._lines.part(start, stop)
-        if lines is None:
+        encoded = self._encoded.part(start, stop)
+        if encoded is None:
             running.add_all(self._sources, start, stop)
         else:
-            running.add_digested(lines, self._sources[stop - 1].seq)
+            running.add_encoded([seq for seq, _, _ in self._sources[start:stop]], encoded)
 
     def groups(self, history: History, stop: int) -> tuple[Sequence[Group], int]:
         """All groups of the first `stop` messages; so many at the start are known to be complete.
