@@ -26,7 +26,8 @@ from bench.conversation_records import (
     record_of,
 )
 from bench.conversation_store import Connect, ConversationStore, connect_to_file
-from bench.engine import Engine, Prepared, policy_of
+from bench.engine import Engine, Prepared
+from bench.engine_policy import policy_of
 from bench.events import Event, Session, ToolDefinition
 from bench.history import History
 from bench.invariants import violations

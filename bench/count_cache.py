@@ -7,6 +7,9 @@ last is full, an old count gives way: the files never hold more than 73 MB toget
 million texts. The smaller files are read as a whole at the first question (9 MB at most), since
 most answers stand there; what isn't in these copies may have been written since and is looked up.
 
+What is added waits in memory until a replay or the process ends, or until it is many: then most
+pages get several counts, each page by one write.
+
 There are no locks and nothing to repair. A slot carries its own checksum: what a killed or a
 simultaneous writer left half done, or a disk damaged, is no count but an empty slot, and its text
 is counted again. Files are read and written by system calls rather than mapped, since a mapped file
@@ -15,12 +18,14 @@ that is cut, or whose disk is full, would kill the process instead of failing a 
 
 from __future__ import annotations
 
+import atexit
 import os
 import tempfile
 import zlib
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeAlias
 
 from bench.cache_folder import cache_root
 
@@ -37,8 +42,14 @@ _EMPTY = bytes(_SLOT_BYTES)
 # Tables of up to so many pages are held in memory too.
 _PAGES_HELD_MAX = 8_192
 _COUNT_MAX = 2**32 - 1
+# So many counts are written at once; a process that is killed loses them.
+_WAITING_MAX = 16_384
 # A longer text is rather hashed in two steps than copied.
 _COPIED_BYTES_MAX = 4_096
+
+
+# A key, and the slot that is to be written for it.
+_Waiting: TypeAlias = tuple[bytes, bytes]
 
 
 class CountCache:
@@ -53,6 +64,8 @@ class CountCache:
         # What stood in the smaller files at the first question; None before it.
         self._held: list[bytes] | None = None
         self._is_writable = True
+        # What was added since the last flush.
+        self._waiting: dict[bytes, int] = {}
         for level in range(len(pages)):
             file = self._opened(level)
             if file is None:
@@ -70,6 +83,9 @@ class CountCache:
 
     def find(self, key: bytes) -> int | None:
         """The count of the text with this key, None when it isn't known."""
+        waiting = self._waiting.get(key)
+        if waiting is not None:
+            return waiting
         digest = key[:_DIGEST_BYTES]
         number = int.from_bytes(key[_DIGEST_BYTES:_KEY_BYTES], "little")
         held = self._held
@@ -103,32 +119,57 @@ class CountCache:
         return tables
 
     def add(self, key: bytes, count: int) -> None:
-        """Writes down a count that `find` didn't know."""
+        """Takes down a count that `find` didn't know; `flush` writes it, as do many of them."""
         if not self._is_writable or not 0 <= count <= _COUNT_MAX:
             return
-        slot = key[:_DIGEST_BYTES] + count.to_bytes(4, "little")
-        slot += zlib.crc32(slot).to_bytes(4, "little")
+        self._waiting[key] = count
+        if len(self._waiting) >= _WAITING_MAX:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes down what was added. Many at once take one write a page, not one a count."""
+        added, self._waiting = self._waiting, {}
+        # Another thread may still be adding.
+        waiting = [(key, _slot(key, count)) for key, count in list(added.items())]
         try:
             for level in range(len(self._pages)):
+                if not waiting:
+                    return
                 if level == len(self._files):
                     self._files.append(self._opened(level) or self._created(level))
                 file = self._files[level]
-                if file is None:
-                    continue
-                offset = self._offset(level, key)
-                page = os.pread(file, _SLOTS_BYTES, offset)
-                position = _room(page)
-                if position is None and level == len(self._pages) - 1:
-                    position = _given_way(page, key)
-                if position is not None:
-                    os.pwrite(file, slot, offset + position)
-                    return
+                if file is not None:
+                    waiting = self._written(file, level, waiting)
         except OSError:
             # A full disk or a folder that may only be read: what is known stays useful.
             self._is_writable = False
 
+    def _written(self, file: int, level: int, waiting: list[_Waiting]) -> list[_Waiting]:
+        """Writes slots into their pages of one file; those that found no room there."""
+        by_page: dict[int, list[_Waiting]] = {}
+        for one in waiting:
+            by_page.setdefault(self._offset(level, one[0]), []).append(one)
+        is_last = level == len(self._pages) - 1
+        rest: list[_Waiting] = []
+        for offset, added in by_page.items():
+            page = bytearray(os.pread(file, _SLOTS_BYTES, offset))
+            is_changed = False
+            for key, slot in added:
+                position = _room(page)
+                if position is None and is_last:
+                    position = _given_way(page, key)
+                if position is None:
+                    rest.append((key, slot))
+                    continue
+                page[position : position + _SLOT_BYTES] = slot
+                is_changed = True
+            if is_changed:
+                os.pwrite(file, page, offset)
+        return rest
+
     def close(self) -> None:
-        """Closes the files."""
+        """Writes down what was added and closes the files."""
+        self.flush()
         for file in self._files:
             if file is not None:
                 os.close(file)
@@ -192,11 +233,16 @@ def _count_in(table: bytes, digest: bytes, start: int) -> int | None:
     return None
 
 
-def _is_whole(slot: bytes) -> bool:
+def _is_whole(slot: bytes | bytearray) -> bool:
     return zlib.crc32(slot[:_KEY_BYTES]).to_bytes(4, "little") == slot[_KEY_BYTES:]
 
 
-def _room(page: bytes) -> int | None:
+def _slot(key: bytes, count: int) -> bytes:
+    slot = key[:_DIGEST_BYTES] + count.to_bytes(4, "little")
+    return slot + zlib.crc32(slot).to_bytes(4, "little")
+
+
+def _room(page: bytearray) -> int | None:
     """The place of the first empty slot; None when there is none, or no page."""
     position = page.find(_EMPTY)
     while position >= 0:
@@ -207,7 +253,7 @@ def _room(page: bytes) -> int | None:
     return None
 
 
-def _given_way(page: bytes, key: bytes) -> int | None:
+def _given_way(page: bytearray, key: bytes) -> int | None:
     """The place of the slot that a new count takes over: a damaged one, else one by chance."""
     for start in range(0, len(page) - _SLOT_BYTES + 1, _SLOT_BYTES):
         if not _is_whole(page[start : start + _SLOT_BYTES]):
@@ -229,8 +275,18 @@ def shared(counter: str) -> CountCache | None:
     """The counts of this machine by one counter (its name and version); None when switched off."""
     if counter not in _SHARED:
         is_usable = not is_switched_off() and hasattr(os, "pread")
-        _SHARED[counter] = CountCache(cache_root() / "counts", counter) if is_usable else None
+        cache = CountCache(cache_root() / "counts", counter) if is_usable else None
+        if cache is not None:
+            atexit.register(cache.flush)
+        _SHARED[counter] = cache
     return _SHARED[counter]
+
+
+def flush() -> None:
+    """Writes down what was counted so far, for other processes and later ones."""
+    for cache in _SHARED.values():
+        if cache is not None:
+            cache.flush()
 
 
 def forget() -> None:

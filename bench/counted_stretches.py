@@ -31,23 +31,31 @@ def told_with_counts(
 
     Whoever is `expecting` is handed each stretch before its first event.
     """
+    try:
+        for start in range(0, len(events), EVENTS_TOGETHER):
+            yield from _stretch(events[start : start + EVENTS_TOGETHER], expecting)
+    finally:
+        count_cache.flush()
+
+
+def _stretch(
+    stretch: Sequence[Event], expecting: Sequence[Callable[[Sequence[Event]], None]]
+) -> Iterator[Event]:
     kept = _shared()
-    for start in range(0, len(events), EVENTS_TOGETHER):
-        stretch = events[start : start + EVENTS_TOGETHER]
-        texts = texts_of(stretch) if kept is not None else []
-        key = None
-        if kept is not None and len(texts) >= _TEXTS_MIN and None in map(tokens.known_count, texts):
-            key = _key(texts)
-            counts = kept.find(key)
-            if isinstance(counts, list) and len(counts) == len(texts):
-                tokens.learn(texts, counts)
-                key = None
-        for expect in expecting:
-            expect(stretch)
-        yield from stretch
-        # Where not even the first text was counted nobody counts, and nothing is to be kept.
-        if kept is not None and key is not None and tokens.known_count(texts[0]) is not None:
-            kept.add(key, list(map(tokens.count, texts)))
+    texts = texts_of(stretch) if kept is not None else []
+    key = None
+    if kept is not None and len(texts) >= _TEXTS_MIN and None in map(tokens.known_count, texts):
+        key = _key(texts)
+        counts = kept.find(key)
+        if isinstance(counts, list) and len(counts) == len(texts):
+            tokens.learn(texts, counts)
+            key = None
+    for expect in expecting:
+        expect(stretch)
+    yield from stretch
+    # Where not even the first text was counted nobody counts, and nothing is to be kept.
+    if kept is not None and key is not None and tokens.known_count(texts[0]) is not None:
+        kept.add(key, list(map(tokens.count, texts)))
 
 
 def forget() -> None:

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 from bench.engine_asking import MeteredAsk
 from bench.engine_boundary import AcceptedBoundary
 from bench.engine_coverage import diagnostics_of
+from bench.engine_policy import estimator_of, policy_of, threshold_of
 from bench.engine_record import Heads, Tried, observed
-from bench.estimators import CHARACTERS
 from bench.events import Event, Session
 from bench.invariants import violations
 from bench.observations import CompactionObservation, Outcome, Retries
@@ -25,44 +25,17 @@ from bench.sizes import ProjectionSizes
 from bench.strategy import (
     Budget,
     Declined,
-    Estimator,
     Phase,
-    Policy,
     Stage,
     Strategy,
     Trigger,
     Usage,
 )
 
-DEFAULT_POLICY = Policy()
 # Without the constructor of a named tuple, which takes twice as long: some are made a request.
 _tuple = tuple.__new__
 
 OnAccepted: TypeAlias = Callable[[Projection, Stage], tuple[Outcome, str]]
-
-
-def policy_of(strategy: Strategy) -> Policy:
-    """When this strategy fires; the defaults where it doesn't say."""
-    policy = getattr(strategy, "policy", DEFAULT_POLICY)
-    return policy if isinstance(policy, Policy) else DEFAULT_POLICY
-
-
-def estimator_of(strategy: Strategy) -> Estimator:
-    """How this strategy guesses sizes; characters/4 where it doesn't say."""
-    estimator = policy_of(strategy).estimator or getattr(strategy, "estimator", CHARACTERS)
-    return estimator if isinstance(estimator, Estimator) else CHARACTERS
-
-
-def threshold_of(policy: Policy, window: int) -> int:
-    """The size above which (strictly) the stages are tried, in the strategy's own tokens."""
-    if policy.reserve_tokens is not None:
-        reserve = policy.reserve_tokens
-        if policy.reserve_fraction is not None:
-            reserve = min(reserve, max(1, int(window * policy.reserve_fraction)))
-        return max(0, window - reserve)
-    if policy.threshold_tokens is not None:
-        return policy.threshold_tokens
-    return int(window * policy.threshold_fraction)
 
 
 class Prepared(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bench.canaries import canary_shares, plant
-from bench.engine import policy_of
+from bench.engine_policy import policy_of
 from bench.errors import RunHalted
 from bench.events import Session
 from bench.history import History

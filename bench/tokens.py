@@ -16,13 +16,14 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import count_cache, tokens_fast
 from bench.cache_folder import cache_root
+from bench.tokens_parts import LONG_CHARACTERS_MIN, PartsCounter
 
 if TYPE_CHECKING:
     import tiktoken
@@ -37,18 +38,6 @@ _VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0c
 # runs of that length are slow: such runs are counted in pieces, which costs at most a few tokens.
 _RUN_CHARACTERS_MAX = 20_000
 _LONG_RUN = re.compile(rf"(?<!\s)\s{{{_RUN_CHARACTERS_MAX},}}|(?<!\S)\S{{{_RUN_CHARACTERS_MAX},}}")
-
-# Long texts are mostly transcripts, whose parts have been counted before: "[user]" and a text,
-# "[tool call]", a name and arguments; or rows of earlier summaries between tags.
-_TRANSCRIPT_CHARACTERS_MIN = 4_000
-_ROLE_LABEL = r"\[(?:system|user|assistant|tool)(?: [^\]\n]{1,40})?\]"
-_LABEL = re.compile(r"\[[^\]\n]{1,60}\]\n|\[[^\]\n]{1,40}\] [^\s]{1,80} |<segment [^>\n]{1,80}>\n")
-_BEFORE_LABEL = re.compile(rf"\n(?={_ROLE_LABEL}[\n ]|<segment |</segment>)")
-_PART_CHARACTERS_MIN = 200
-_EDGE_CHARACTERS = 48
-_EDGES_REMEMBERED = 4_096
-# The tokenizer's own pattern always starts a new word here, whatever stands around it.
-_WORD_END = re.compile(r"(?<=[A-Za-z])(?=[\x00-&(-@\[-`{-\x7f])")
 
 # Counts are remembered by text until this many characters are held.
 _REMEMBERED_CHARACTERS_MAX = 64_000_000
@@ -135,7 +124,7 @@ def forget() -> None:
     """
     _COUNTS.by_text.clear()
     _COUNTS.characters = 0
-    _count_edge.cache_clear()
+    _PARTS.forget()
     count_cache.forget()
 
 
@@ -175,9 +164,9 @@ def _count_anew(text: str) -> int:
     fast = tokens_fast.counter(ENCODING_NAME)
     if fast is not None and tokens_fast.is_settled(text):
         return sum(map(fast, _pieces(text)))
-    if len(text) < _TRANSCRIPT_CHARACTERS_MIN:
-        return len(encoding().encode_ordinary(text))
-    return _count_long(text)
+    if len(text) < LONG_CHARACTERS_MIN or _may_hold_long_run(text):
+        return _encoded(text)
+    return _PARTS.count(text)
 
 
 def _encoded(text: str) -> int:
@@ -185,56 +174,7 @@ def _encoded(text: str) -> int:
     return sum(len(encode(piece)) for piece in _pieces(text))
 
 
-def _parts(text: str) -> list[str]:
-    """The text, cut behind the line breaks before labels: there the tokenizer starts anew."""
-    parts = _BEFORE_LABEL.split(text)
-    return [*(part + "\n" for part in parts[:-1]), parts[-1]]
-
-
-def _count_long(text: str) -> int:
-    """The tokens of a long text: of parts that are known, and of all the others in one go."""
-    total = 0
-    others: list[str] = []
-    for part in _parts(text):
-        known = _known_part(part) if len(part) >= _PART_CHARACTERS_MIN else None
-        if known is None:
-            others.append(part)
-        else:
-            total += known
-    return total + _encoded("".join(others))
-
-
-def _known_part(part: str) -> int | None:
-    """The tokens of a labelled text that was counted before; None when they must be counted.
-
-    Exact: from the first to the last word end inside the text nothing depends on its surroundings.
-    """
-    label = _LABEL.match(part)
-    if label is None:
-        return None
-    start, by_text = label.end(), _COUNTS.by_text
-    for stop in range(len(part) - 2, len(part) + 1):
-        text = part[start:stop]
-        known = by_text.get(text)
-        if known is not None:
-            break
-    else:
-        return None
-    if len(text) < 2 * _EDGE_CHARACTERS:
-        return None
-    head = _WORD_END.search(text, 0, _EDGE_CHARACTERS)
-    edge = text[-_EDGE_CHARACTERS:]
-    last = max((match.start() for match in _WORD_END.finditer(edge)), default=None)
-    if head is None or last is None:
-        return None
-    first, tail = text[: head.start()], edge[last:]
-    longer = _count_edge(label.group() + first) + _count_edge(tail + part[stop:])
-    return known + longer - _count_edge(first) - _count_edge(tail)
-
-
-@lru_cache(maxsize=_EDGES_REMEMBERED)
-def _count_edge(text: str) -> int:
-    return len(encoding().encode_ordinary(text))
+_PARTS = PartsCounter(known_count, _encoded)
 
 
 def truncate(text: str, tokens_max: int) -> str:

@@ -9,7 +9,7 @@ from bench.cli.main import EXIT_FINE
 from bench.cli.model_options import check_model, settings_of, tell_host
 from bench.cli.money_options import limited
 from bench.cli.output import harmless, print_json
-from bench.engine import policy_of
+from bench.engine_policy import policy_of
 from bench.errors import UsageError
 from bench.events import Session
 from bench.facts_file import facts_beside

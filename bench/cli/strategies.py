@@ -58,7 +58,7 @@ def _print_case(case: Case) -> None:
 
 def verify(arguments: argparse.Namespace) -> int:
     """Checks the promises of one strategy over generated sessions; exit 1 when one is broken."""
-    from bench.engine import policy_of
+    from bench.engine_policy import policy_of
     from bench.testing import PROMISES, find_broken_promises, times_compacted
 
     made = make_strategy(arguments.spec, option="SPEC")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bench.engine import DEFAULT_POLICY, estimator_of
+from bench.engine_policy import DEFAULT_POLICY, estimator_of
 from bench.estimators import CHARACTERS
 from bench.foreign.asking import MessageAsk
 from bench.foreign.findings import answer_problems

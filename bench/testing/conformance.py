@@ -17,7 +17,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
-from bench.engine import estimator_of, policy_of
+from bench.engine_policy import estimator_of, policy_of
 from bench.events import Session
 from bench.foreign.adapter import as_strategy
 from bench.foreign.requests import NO_ANSWER

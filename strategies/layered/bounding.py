@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bench.joined_texts import joined
 from bench.projection import Json
 from strategies.layered.encoding import (
     UNITS_PER_ASCII_RUNE,
@@ -120,9 +121,9 @@ def shortened(source: SourceMessage, tokens_max: int) -> BoundedResult:
     head_units = excerpt_units * HEAD_SHARE // ALL_SHARES
     head = head_of(text, head_units)
     tail = tail_of(text, excerpt_units - head_units)
-    joined = trimmed(head) + OMISSION + trimmed(tail) + notice
+    shown = joined((trimmed(head), OMISSION, trimmed(tail), notice))
     return BoundedResult(
-        source.seq, joined, reference, notice, original_tokens, excerpt_tokens, head, tail
+        source.seq, shown, reference, notice, original_tokens, excerpt_tokens, head, tail
     )
 
 

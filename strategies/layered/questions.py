@@ -12,6 +12,7 @@ from functools import cache
 from importlib import resources
 
 from bench.events import Message
+from bench.joined_texts import joined
 from strategies.layered.source import SourceMessage
 
 HISTORY_TAG = "conversation_history"
@@ -56,11 +57,10 @@ class Question:
         if self.previous_summary:
             previous = _tagged(PREVIOUS_TAG, self.previous_summary) + "\n\n"
         # In one go: transcripts are long, and each copy of one takes its time.
-        pieces = (previous, _OPENED, *transcript, _CLOSED, "\n\n", closing)
-        text = "".join(pieces)
+        text = joined((previous, _OPENED, *transcript, _CLOSED, "\n\n", closing))
         if text.count(_END) != 1:
-            pieces = (previous, _tagged(HISTORY_TAG, "".join(transcript)), "\n\n", closing)
-            text = "".join(pieces)
+            inside = _tagged(HISTORY_TAG, "".join(transcript))
+            text = joined((previous, inside, "\n\n", closing))
         return Message("system", self.instructions), Message("user", text)
 
 

@@ -13,6 +13,7 @@ WORDS = {
     "events",
     "facts",
     "history",
+    "joined_texts",
     "observations",
     "projection",
     "provider",

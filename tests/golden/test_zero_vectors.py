@@ -25,7 +25,8 @@ from zero_cases import (
     tools_of,
 )
 
-from bench.engine import Engine, threshold_of
+from bench.engine import Engine
+from bench.engine_policy import threshold_of
 from bench.events import Message, Session
 from bench.history import History
 from bench.projection import Projection, Shortened, Written

@@ -27,6 +27,7 @@ def _filled(folder: Path, texts: list[str], pages: tuple[int, ...] = SMALL) -> C
     cache = CountCache(folder, "counter", pages)
     for text in texts:
         cache.add(cache.key(text), _count(text))
+    cache.flush()
     return cache
 
 
@@ -67,6 +68,7 @@ def test_damage_is_no_count(chance: random.Random, strikes: int) -> None:
         assert all(count == _count(text) for text, count in _known(cache, TEXTS).items())
         for text in TEXTS:
             cache.add(cache.key(text), _count(text))
+        cache.flush()
         assert len(_known(cache, TEXTS)) > 150
 
 
@@ -94,6 +96,69 @@ def test_file_cut_while_it_is_open_is_forgotten(tmp_path: Path) -> None:
     known = _known(cache, TEXTS)
     assert all(count == _count(text) for text, count in known.items())
     cache.add(cache.key("new"), 3)
+    cache.flush()
+
+
+def test_what_was_added_is_known_at_once_and_to_others_after_a_flush(tmp_path: Path) -> None:
+    cache = CountCache(tmp_path, "counter", SMALL)
+    for text in TEXTS[:50]:
+        cache.add(cache.key(text), _count(text))
+    expected = {text: _count(text) for text in TEXTS[:50]}
+    assert _known(cache, TEXTS) == expected
+    assert not _known(CountCache(tmp_path, "counter", SMALL), TEXTS)
+    cache.flush()
+    assert _known(CountCache(tmp_path, "counter", SMALL), TEXTS) == expected
+    assert _known(cache, TEXTS) == expected
+
+
+def test_closing_writes_and_so_do_many_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.count_cache._WAITING_MAX", 20)
+    cache = CountCache(tmp_path, "counter", SMALL)
+    for text in TEXTS[:50]:
+        cache.add(cache.key(text), _count(text))
+    assert len(_known(CountCache(tmp_path, "counter", SMALL), TEXTS)) == 40
+    cache.close()
+    assert len(_known(CountCache(tmp_path, "counter", SMALL), TEXTS)) == 50
+
+
+def test_one_write_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _filled(tmp_path, TEXTS[:1])
+    writes: list[int] = []
+    pwrite = os.pwrite
+
+    def counted(file: int, data: bytes, offset: int) -> int:
+        writes.append(offset)
+        return pwrite(file, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", counted)
+    _filled(tmp_path, TEXTS[1:60])
+    assert len(writes) == len(set(writes)) <= sum(SMALL)
+
+
+@pytest.mark.parametrize("call", ["pread", "pwrite"])
+@pytest.mark.parametrize("failing", range(1, 8))
+def test_any_failing_call_costs_no_more_than_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, failing: int
+) -> None:
+    calls = 0
+    works = getattr(os, call)
+
+    def once(*arguments: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == failing:
+            raise OSError(28, "No space left on device")
+        return works(*arguments)
+
+    monkeypatch.setattr(os, call, once)
+    _filled(tmp_path, TEXTS[:200]).close()
+    monkeypatch.undo()
+    cache = _filled(tmp_path, TEXTS[:200])
+    known = _known(cache, TEXTS)
+    assert all(count == _count(text) for text, count in known.items())
+    assert len(known) > 150
 
 
 def test_folder_that_cannot_be_made_costs_nothing(tmp_path: Path) -> None:
@@ -110,6 +175,7 @@ def test_full_disk_costs_nothing(tmp_path: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
         "cache = CountCache(Path(sys.argv[1]), 'counter', (2, 4))\n"
         "cache.add(cache.key('text'), 5)\n"
+        "cache.flush()\n"
         "print(cache.find(cache.key('text')))\n"
     )
     done = subprocess.run(
@@ -131,6 +197,7 @@ _WRITER = (
     "        count = cache.find(cache.key(text))\n"
     "        assert count in (None, _count(text)), (text, count)\n"
     "        cache.add(cache.key(text), _count(text))\n"
+    "    cache.flush()\n"
 )
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bench.engine import Engine, threshold_of
+from bench.engine import Engine
+from bench.engine_policy import threshold_of
 from bench.events import Message
 from bench.history import History
 from bench.models import OfflineModel

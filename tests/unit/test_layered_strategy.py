@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.engine import Engine, threshold_of
+from bench.engine import Engine
+from bench.engine_policy import threshold_of
 from bench.events import Event, Message
 from bench.history import History
 from bench.invariants import violations

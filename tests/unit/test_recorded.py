@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from bench.engine import policy_of
+from bench.engine_policy import policy_of
 from bench.events import RecordedCompaction, Session, requests_after
 from bench.history import History
 from bench.invariants import violations

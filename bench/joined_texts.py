@@ -1,0 +1,45 @@
+"""Words: a text that was put together of others, for as long as somebody may ask what is in it.
+
+A summariser's request holds hundreds of messages. Whoever has counted these needn't count the
+request from scratch, if it can be told of what pieces it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# Some dozens of requests with the results in them; forgotten all at once.
+_CHARACTERS_MAX = 8_000_000
+
+
+class _Joined:
+    """By identity, which is quick to ask for; holding a text, its id can't be another's."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, tuple[str, Sequence[str]]] = {}
+        self.characters = 0
+
+
+_JOINED = _Joined()
+
+
+def joined(pieces: Sequence[str]) -> str:
+    """All pieces as one text, which for a while can be told from others like it."""
+    text = "".join(pieces)
+    if _JOINED.characters > _CHARACTERS_MAX:
+        forget()
+    _JOINED.by_id[id(text)] = (text, pieces)
+    _JOINED.characters += len(text)
+    return text
+
+
+def pieces_of(text: str) -> Sequence[str] | None:
+    """What this very text was joined of; None when nobody did that, or too long ago."""
+    known = _JOINED.by_id.get(id(text))
+    return None if known is None else known[1]
+
+
+def forget() -> None:
+    """Lets all texts go; they are texts like others then."""
+    _JOINED.by_id.clear()
+    _JOINED.characters = 0

@@ -1,0 +1,197 @@
+"""Judgement: exact counts of long texts from what is known of their parts.
+
+Compacting shows much of what was counted before: a summariser's request quotes hundreds of
+messages, a shortened result is the beginning and the end of another. The tokenizer first splits a
+text into words, each of which it encodes alone, so counts add up wherever a word certainly ends
+(`WORD_END`, `_starts_line`). Between such places only the few characters around a seam are new.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from bench.joined_texts import pieces_of
+
+# Shorter texts are counted as soon as taken apart.
+LONG_CHARACTERS_MIN = 4_000
+
+# The tokenizer's own pattern always starts a new word here, whatever stands around it.
+WORD_END = re.compile(r"(?<=[A-Za-z])(?=[\x00-&(-@\[-`{-\x7f])")
+_LAST_WORD_END = re.compile(r".*[A-Za-z](?=[\x00-&(-@\[-`{-\x7f])", re.DOTALL)
+_EDGE_CHARACTERS = 48
+_EDGES_REMEMBERED = 4_096
+# Seams that are longer hardly come again.
+_EDGE_REMEMBERED_CHARACTERS_MAX = 200
+
+# What others than us wrote of a conversation has labels: "[user]" and a text, "[tool call]", a name
+# and arguments; or rows of earlier summaries between tags.
+_ROLE_LABEL = r"\[(?:system|user|assistant|tool)(?: [^\]\n]{1,40})?\]"
+_LABEL = re.compile(r"\[[^\]\n]{1,60}\]\n|\[[^\]\n]{1,40}\] [^\s]{1,80} |<segment [^>\n]{1,80}>\n")
+_BEFORE_LABEL = re.compile(rf"\n(?={_ROLE_LABEL}[\n ]|<segment |</segment>)")
+_LABEL_STARTS = ("\n[", "\n<segment ", "\n</segment>")
+
+_BLOCK_CHARACTERS = 1_024
+_BLOCKS_CHARACTERS_MAX = 16_000_000
+
+
+class PartsCounter:
+    """Counts texts of at least `LONG_CHARACTERS_MIN` characters.
+
+    `known` tells the tokens of a text that was counted before, None of another; `encode` counts a
+    text from scratch. No run in a text may be so long that `encode` has to cut it.
+    """
+
+    def __init__(self, known: Callable[[str], int | None], encode: Callable[[str], int]) -> None:
+        self._known = known
+        self._encode = encode
+        self._edges: dict[str, int] = {}
+        self._blocks: dict[str, int] = {}
+        self._blocks_characters = 0
+
+    def forget(self) -> None:
+        """Forgets all parts."""
+        self._edges.clear()
+        self._blocks.clear()
+        self._blocks_characters = 0
+
+    def count(self, text: str) -> int:
+        """The tokens of a long text."""
+        pieces = pieces_of(text)
+        if pieces is None and any(start in text for start in _LABEL_STARTS):
+            pieces = list(self._labelled(text))
+        if pieces is not None and len(pieces) > 1:
+            return self._of_pieces(pieces)
+        return self._of_blocks(text)
+
+    def _labelled(self, text: str) -> Iterator[str]:
+        """A text in pieces: labels, what stands behind them, and the lines between."""
+        start = 0
+        for before in _BEFORE_LABEL.finditer(text):
+            yield from self._label_and_body(text[start : before.end()])
+            start = before.end()
+        yield from self._label_and_body(text[start:])
+
+    def _label_and_body(self, part: str) -> Iterator[str]:
+        label = _LABEL.match(part)
+        if label is None:
+            yield part
+            return
+        yield label.group()
+        for stop in range(len(part) - 2, len(part) + 1):
+            body = part[label.end() : stop]
+            if self._known(body) is not None:
+                yield body
+                yield part[stop:]
+                return
+        yield part[label.end() :]
+
+    def _of_pieces(self, pieces: Sequence[str], *, is_nested: bool = False) -> int:
+        """The tokens of all pieces behind one another."""
+        total = 0
+        seam: list[str] = []
+        for piece in pieces:
+            tokens = self._of_piece(piece, is_nested=is_nested)
+            if tokens is None:
+                seam.append(piece)
+                continue
+            last = _LAST_WORD_END.match(piece, max(0, len(piece) - _EDGE_CHARACTERS))
+            if last is None:
+                seam.append(piece)
+                continue
+            first_stop = 0
+            if not (_starts_line(piece) and "".join(seam[-1:])[-1:] == "\n"):
+                first = WORD_END.search(piece, 0, _EDGE_CHARACTERS)
+                if first is None or first.start() > last.end():
+                    seam.append(piece)
+                    continue
+                first_stop = first.start()
+            beginning, end = piece[:first_stop], piece[last.end() :]
+            seam.append(beginning)
+            total += self._of_seam("".join(seam)) + tokens
+            total -= self._of_seam(beginning) + self._of_seam(end)
+            seam = [end]
+        return total + self._of_seam("".join(seam))
+
+    def _of_piece(self, piece: str, *, is_nested: bool) -> int | None:
+        """The tokens of a piece alone; None when finding them out is no help."""
+        tokens = self._known(piece)
+        if tokens is not None or len(piece) < 2 * _BLOCK_CHARACTERS:
+            return tokens
+        # Results are shortened, then quoted; whoever joins more often is counted in blocks.
+        inner = None if is_nested else pieces_of(piece)
+        return self._of_blocks(piece) if inner is None else self._of_pieces(inner, is_nested=True)
+
+    def _of_seam(self, text: str) -> int:
+        """The tokens of what stands between two cuts."""
+        if not text:
+            return 0
+        known = self._edges.get(text)
+        if known is not None:
+            return known
+        tokens = self._encode(text)
+        if len(text) <= _EDGE_REMEMBERED_CHARACTERS_MAX:
+            if len(self._edges) >= _EDGES_REMEMBERED:
+                self._edges.clear()
+            self._edges[text] = tokens
+        return tokens
+
+    def _of_blocks(self, text: str) -> int:
+        """The tokens of a text, in blocks that are measured off from both of its ends.
+
+        So the blocks of its beginning and of its end are those of any text that has the same.
+        """
+        known = self._blocks.get
+        total, start, stop = 0, 0, len(text)
+        while (cut := _cut_behind(text, start, stop)) is not None:
+            tokens = known(text[start:cut])
+            if tokens is None:
+                break
+            total, start = total + tokens, cut
+        while (cut := _cut_before(text, start, stop)) is not None:
+            tokens = known(text[cut:stop])
+            if tokens is None:
+                break
+            total, stop = total + tokens, cut
+        middle = (start + stop) // 2
+        while start < middle and (cut := _cut_behind(text, start, stop)) is not None:
+            total, start = total + self._of_block(text[start:cut]), cut
+        while (cut := _cut_before(text, start, stop)) is not None:
+            total, stop = total + self._of_block(text[cut:stop]), cut
+        return total + self._encode(text[start:stop]) if start < stop else total
+
+    def _of_block(self, block: str) -> int:
+        """The tokens of one block, remembered."""
+        known = self._blocks.get(block)
+        if known is not None:
+            return known
+        if self._blocks_characters > _BLOCKS_CHARACTERS_MAX:
+            self._blocks.clear()
+            self._blocks_characters = 0
+        self._blocks_characters += len(block)
+        tokens = self._blocks[block] = self._encode(block)
+        return tokens
+
+
+def _starts_line(text: str) -> bool:
+    """Whether the tokenizer starts a new word between a line break and this text.
+
+    A word that holds a line break may go on with white space and, behind signs, with slashes.
+    """
+    return not (text[0].isspace() or text[0] == "/")
+
+
+def _cut_behind(text: str, start: int, stop: int) -> int | None:
+    """Where a block that begins at `start` ends, a block's length or a little more behind it."""
+    first = start + _BLOCK_CHARACTERS
+    found = WORD_END.search(text, first, min(stop, first + _EDGE_CHARACTERS))
+    return None if found is None else found.start()
+
+
+def _cut_before(text: str, start: int, stop: int) -> int | None:
+    """Where a block that ends at `stop` begins."""
+    last = stop - _BLOCK_CHARACTERS
+    if last <= start:
+        return None
+    found = _LAST_WORD_END.match(text, max(start, last - _EDGE_CHARACTERS), last)
+    return None if found is None else found.end()
