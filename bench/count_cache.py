@@ -86,11 +86,13 @@ class CountCache:
         waiting = self._waiting.get(key)
         if waiting is not None:
             return waiting
-        digest = key[:_DIGEST_BYTES]
-        number = int.from_bytes(key[_DIGEST_BYTES:_KEY_BYTES], "little")
         held = self._held
         if held is None:
             held = self._held = self._read_small_files()
+        if not self._files:
+            return None
+        digest = key[:_DIGEST_BYTES]
+        number = int.from_bytes(key[_DIGEST_BYTES:_KEY_BYTES], "little")
         for table, pages in zip(held, self._pages, strict=False):
             count = _count_in(table, digest, number % pages * _PAGE_BYTES)
             if count is not None:

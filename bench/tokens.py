@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
@@ -160,6 +160,25 @@ def count(text: str) -> int:
     return _COUNTS.add(text, tokens)
 
 
+def count_all(texts: Iterable[str]) -> None:
+    """Counts all of these, for `count` to know: in one go is faster than one by one."""
+    unknown = [text for text in dict.fromkeys(texts) if known_count(text) is None]
+    shared = count_cache.shared(counter_name()) if unknown else None
+    if shared is not None:
+        # Each step for all texts: what it needs stays near at hand in the processor.
+        keys = {text: shared.key(text) for text in unknown if len(text) >= _SHARED_CHARACTERS_MIN}
+        found = {text: tokens for text, key in keys.items() if (tokens := shared.find(key))}
+        learn(list(found), list(found.values()))
+        anew = {text: _count_anew(text) for text in unknown if text not in found}
+        learn(list(anew), list(anew.values()))
+        for text, tokens in anew.items():
+            if text in keys:
+                shared.add(keys[text], tokens)
+        return
+    for text in unknown:
+        count(text)
+
+
 def _count_anew(text: str) -> int:
     fast = tokens_fast.counter(ENCODING_NAME)
     if fast is not None and tokens_fast.is_settled(text):
@@ -171,6 +190,8 @@ def _count_anew(text: str) -> int:
 
 def _encoded(text: str) -> int:
     encode = encoding().encode_ordinary
+    if len(text) < _RUN_CHARACTERS_MAX:
+        return len(encode(text))
     return sum(len(encode(piece)) for piece in _pieces(text))
 
 

@@ -10,16 +10,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from string import ascii_letters
 
 from bench.joined_texts import pieces_of
 
+_BLOCK_CHARACTERS = 1_024
+_BLOCKS_CHARACTERS_MAX = 16_000_000
 # Shorter texts are counted as soon as taken apart.
-LONG_CHARACTERS_MIN = 4_000
+LONG_CHARACTERS_MIN = 2 * _BLOCK_CHARACTERS
 
 # The tokenizer's own pattern always starts a new word here, whatever stands around it.
 WORD_END = re.compile(r"(?<=[A-Za-z])(?=[\x00-&(-@\[-`{-\x7f])")
 _LAST_WORD_END = re.compile(r".*[A-Za-z](?=[\x00-&(-@\[-`{-\x7f])", re.DOTALL)
+_LETTERS = frozenset(ascii_letters)
 _EDGE_CHARACTERS = 48
+# Labels and names are counted with what is around them.
+_PIECE_CHARACTERS_MIN = 24
 _EDGES_REMEMBERED = 4_096
 # Seams that are longer hardly come again.
 _EDGE_REMEMBERED_CHARACTERS_MAX = 200
@@ -29,10 +35,6 @@ _EDGE_REMEMBERED_CHARACTERS_MAX = 200
 _ROLE_LABEL = r"\[(?:system|user|assistant|tool)(?: [^\]\n]{1,40})?\]"
 _LABEL = re.compile(r"\[[^\]\n]{1,60}\]\n|\[[^\]\n]{1,40}\] [^\s]{1,80} |<segment [^>\n]{1,80}>\n")
 _BEFORE_LABEL = re.compile(rf"\n(?={_ROLE_LABEL}[\n ]|<segment |</segment>)")
-_LABEL_STARTS = ("\n[", "\n<segment ", "\n</segment>")
-
-_BLOCK_CHARACTERS = 1_024
-_BLOCKS_CHARACTERS_MAX = 16_000_000
 
 
 class PartsCounter:
@@ -58,7 +60,7 @@ class PartsCounter:
     def count(self, text: str) -> int:
         """The tokens of a long text."""
         pieces = pieces_of(text)
-        if pieces is None and any(start in text for start in _LABEL_STARTS):
+        if pieces is None and ("\n[" in text or "<segment " in text):
             pieces = list(self._labelled(text))
         if pieces is not None and len(pieces) > 1:
             return self._of_pieces(pieces)
@@ -89,34 +91,26 @@ class PartsCounter:
     def _of_pieces(self, pieces: Sequence[str], *, is_nested: bool = False) -> int:
         """The tokens of all pieces behind one another."""
         total = 0
-        seam: list[str] = []
+        # What stands behind the last cut.
+        seam = ""
         for piece in pieces:
-            tokens = self._of_piece(piece, is_nested=is_nested)
-            if tokens is None:
-                seam.append(piece)
+            tokens = None
+            if len(piece) >= _PIECE_CHARACTERS_MIN:
+                tokens = self._of_piece(piece, is_nested=is_nested)
+            cuts = None if tokens is None else _cuts_in(piece, is_line=seam[-1:] == "\n")
+            if tokens is None or cuts is None:
+                seam += piece
                 continue
-            last = _LAST_WORD_END.match(piece, max(0, len(piece) - _EDGE_CHARACTERS))
-            if last is None:
-                seam.append(piece)
-                continue
-            first_stop = 0
-            if not (_starts_line(piece) and "".join(seam[-1:])[-1:] == "\n"):
-                first = WORD_END.search(piece, 0, _EDGE_CHARACTERS)
-                if first is None or first.start() > last.end():
-                    seam.append(piece)
-                    continue
-                first_stop = first.start()
-            beginning, end = piece[:first_stop], piece[last.end() :]
-            seam.append(beginning)
-            total += self._of_seam("".join(seam)) + tokens
-            total -= self._of_seam(beginning) + self._of_seam(end)
-            seam = [end]
-        return total + self._of_seam("".join(seam))
+            first, last = cuts
+            total += self._of_seam(seam + piece[:first]) + tokens
+            total -= self._of_seam(piece[:first]) + self._of_seam(piece[last:])
+            seam = piece[last:]
+        return total + self._of_seam(seam)
 
     def _of_piece(self, piece: str, *, is_nested: bool) -> int | None:
         """The tokens of a piece alone; None when finding them out is no help."""
         tokens = self._known(piece)
-        if tokens is not None or len(piece) < 2 * _BLOCK_CHARACTERS:
+        if tokens is not None or len(piece) < LONG_CHARACTERS_MIN:
             return tokens
         # Results are shortened, then quoted; whoever joins more often is counted in blocks.
         inner = None if is_nested else pieces_of(piece)
@@ -173,6 +167,22 @@ class PartsCounter:
         return tokens
 
 
+def _cuts_in(piece: str, *, is_line: bool) -> tuple[int, int] | None:
+    """The first and the last place in a piece where a word certainly ends; None without any.
+
+    Behind a line break (`is_line`) that may be its very beginning.
+    """
+    last = _LAST_WORD_END.match(piece, max(0, len(piece) - _EDGE_CHARACTERS))
+    if last is None:
+        return None
+    if is_line and _starts_line(piece):
+        return 0, last.end()
+    first = WORD_END.search(piece, 0, _EDGE_CHARACTERS)
+    if first is None or first.start() > last.end():
+        return None
+    return first.start(), last.end()
+
+
 def _starts_line(text: str) -> bool:
     """Whether the tokenizer starts a new word between a line break and this text.
 
@@ -184,7 +194,14 @@ def _starts_line(text: str) -> bool:
 def _cut_behind(text: str, start: int, stop: int) -> int | None:
     """Where a block that begins at `start` ends, a block's length or a little more behind it."""
     first = start + _BLOCK_CHARACTERS
-    found = WORD_END.search(text, first, min(stop, first + _EDGE_CHARACTERS))
+    last = min(stop, first + _EDGE_CHARACTERS)
+    # Most blocks can end before a blank, which is found much faster than another word end.
+    blank = text.find(" ", first, last)
+    while blank > 0:
+        if text[blank - 1] in _LETTERS:
+            return blank
+        blank = text.find(" ", blank + 1, last)
+    found = WORD_END.search(text, first, last)
     return None if found is None else found.start()
 
 
@@ -193,5 +210,11 @@ def _cut_before(text: str, start: int, stop: int) -> int | None:
     last = stop - _BLOCK_CHARACTERS
     if last <= start:
         return None
-    found = _LAST_WORD_END.match(text, max(start, last - _EDGE_CHARACTERS), last)
+    first = max(start, last - _EDGE_CHARACTERS)
+    blank = text.rfind(" ", first, last)
+    while blank > first:
+        if text[blank - 1] in _LETTERS:
+            return blank
+        blank = text.rfind(" ", first, blank)
+    found = _LAST_WORD_END.match(text, first, last)
     return None if found is None else found.end()
