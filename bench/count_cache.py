@@ -22,6 +22,7 @@ import atexit
 import os
 import tempfile
 import zlib
+from collections import defaultdict
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -148,9 +149,9 @@ class CountCache:
 
     def _written(self, file: int, level: int, waiting: list[_Waiting]) -> list[_Waiting]:
         """Writes slots into their pages of one file; those that found no room there."""
-        by_page: dict[int, list[_Waiting]] = {}
+        by_page: defaultdict[int, list[_Waiting]] = defaultdict(list)
         for one in waiting:
-            by_page.setdefault(self._offset(level, one[0]), []).append(one)
+            by_page[self._offset(level, one[0])].append(one)
         is_last = level == len(self._pages) - 1
         rest: list[_Waiting] = []
         for offset, added in by_page.items():

@@ -42,7 +42,7 @@ _LONG_RUN = re.compile(rf"(?<!\s)\s{{{_RUN_CHARACTERS_MAX},}}|(?<!\S)\S{{{_RUN_C
 # Counts are remembered by text until this many characters are held.
 _REMEMBERED_CHARACTERS_MAX = 64_000_000
 # Shorter texts are counted as soon as looked up in a file.
-_SHARED_CHARACTERS_MIN = 24
+_SHARED_CHARACTERS_MIN = 64
 # Raise it when the same text may get another count: shared counts of other rules aren't found.
 _RULES = 1
 
@@ -164,19 +164,21 @@ def count_all(texts: Iterable[str]) -> None:
     """Counts all of these, for `count` to know: in one go is faster than one by one."""
     unknown = [text for text in dict.fromkeys(texts) if known_count(text) is None]
     shared = count_cache.shared(counter_name()) if unknown else None
-    if shared is not None:
-        # Each step for all texts: what it needs stays near at hand in the processor.
-        keys = {text: shared.key(text) for text in unknown if len(text) >= _SHARED_CHARACTERS_MIN}
-        found = {text: tokens for text, key in keys.items() if (tokens := shared.find(key))}
-        learn(list(found), list(found.values()))
-        anew = {text: _count_anew(text) for text in unknown if text not in found}
-        learn(list(anew), list(anew.values()))
-        for text, tokens in anew.items():
-            if text in keys:
-                shared.add(keys[text], tokens)
+    if shared is None:
+        learn(unknown, list(map(_count_anew, unknown)))
         return
-    for text in unknown:
-        count(text)
+    # Each step for all texts: what it needs stays near at hand in the processor.
+    short = [text for text in unknown if len(text) < _SHARED_CHARACTERS_MIN]
+    learn(short, list(map(_count_anew, short)))
+    longer = [text for text in unknown if len(text) >= _SHARED_CHARACTERS_MIN]
+    keys = list(map(shared.key, longer))
+    counts: list[int] = []
+    for text, key, found in zip(longer, keys, map(shared.find, keys), strict=True):
+        if found is None:
+            found = _count_anew(text)
+            shared.add(key, found)
+        counts.append(found)
+    learn(longer, counts)
 
 
 def _count_anew(text: str) -> int:

@@ -3,7 +3,7 @@
 Compacting shows much of what was counted before: a summariser's request quotes hundreds of
 messages, a shortened result is the beginning and the end of another. The tokenizer first splits a
 text into words, each of which it encodes alone, so counts add up wherever a word certainly ends
-(`WORD_END`, `_starts_line`). Between such places only the few characters around a seam are new.
+(`_WORD_END`, `_starts_line`). Between such places only the few characters around a seam are new.
 """
 
 from __future__ import annotations
@@ -16,22 +16,27 @@ from bench.joined_texts import pieces_of
 
 _BLOCK_CHARACTERS = 1_024
 _BLOCKS_CHARACTERS_MAX = 16_000_000
+# A block ends within so many characters, or not at all.
+_CUT_CHARACTERS_MAX = 96
 # Shorter texts are counted as soon as taken apart.
 LONG_CHARACTERS_MIN = 2 * _BLOCK_CHARACTERS
 
 # The tokenizer's own pattern always starts a new word here, whatever stands around it.
-WORD_END = re.compile(r"(?<=[A-Za-z])(?=[\x00-&(-@\[-`{-\x7f])")
-_LAST_WORD_END = re.compile(r".*[A-Za-z](?=[\x00-&(-@\[-`{-\x7f])", re.DOTALL)
+# Found as the letter before it and the character behind it.
+_WORD_END = re.compile(r"[A-Za-z][\x00-&(-@\[-`{-\x7f]")
+_LAST_WORD_END = re.compile(r".*[A-Za-z][\x00-&(-@\[-`{-\x7f]", re.DOTALL)
 _LETTERS = frozenset(ascii_letters)
+_WORD_ENDING = frozenset(map(chr, range(128))) - _LETTERS - {"'"}
 _EDGE_CHARACTERS = 48
 # Labels and names are counted with what is around them.
 _PIECE_CHARACTERS_MIN = 24
-_EDGES_REMEMBERED = 4_096
+_SEAMS_REMEMBERED = 4_096
 # Seams that are longer hardly come again.
-_EDGE_REMEMBERED_CHARACTERS_MAX = 200
+_SEAM_CHARACTERS_MAX = 200
 
 # What others than us wrote of a conversation has labels: "[user]" and a text, "[tool call]", a name
 # and arguments; or rows of earlier summaries between tags.
+_TRANSCRIPT_CHARACTERS_MIN = 16_000
 _ROLE_LABEL = r"\[(?:system|user|assistant|tool)(?: [^\]\n]{1,40})?\]"
 _LABEL = re.compile(r"\[[^\]\n]{1,60}\]\n|\[[^\]\n]{1,40}\] [^\s]{1,80} |<segment [^>\n]{1,80}>\n")
 _BEFORE_LABEL = re.compile(rf"\n(?={_ROLE_LABEL}[\n ]|<segment |</segment>)")
@@ -47,20 +52,20 @@ class PartsCounter:
     def __init__(self, known: Callable[[str], int | None], encode: Callable[[str], int]) -> None:
         self._known = known
         self._encode = encode
-        self._edges: dict[str, int] = {}
+        self._seams: dict[str, int] = {}
         self._blocks: dict[str, int] = {}
         self._blocks_characters = 0
 
     def forget(self) -> None:
         """Forgets all parts."""
-        self._edges.clear()
+        self._seams.clear()
         self._blocks.clear()
         self._blocks_characters = 0
 
     def count(self, text: str) -> int:
         """The tokens of a long text."""
         pieces = pieces_of(text)
-        if pieces is None and ("\n[" in text or "<segment " in text):
+        if pieces is None and len(text) >= _TRANSCRIPT_CHARACTERS_MIN:
             pieces = list(self._labelled(text))
         if pieces is not None and len(pieces) > 1:
             return self._of_pieces(pieces)
@@ -90,44 +95,46 @@ class PartsCounter:
 
     def _of_pieces(self, pieces: Sequence[str], *, is_nested: bool = False) -> int:
         """The tokens of all pieces behind one another."""
+        known = self._known
         total = 0
         # What stands behind the last cut.
         seam = ""
         for piece in pieces:
-            tokens = None
-            if len(piece) >= _PIECE_CHARACTERS_MIN:
-                tokens = self._of_piece(piece, is_nested=is_nested)
-            cuts = None if tokens is None else _cuts_in(piece, is_line=seam[-1:] == "\n")
-            if tokens is None or cuts is None:
+            tokens = known(piece) if len(piece) >= _PIECE_CHARACTERS_MIN else None
+            if tokens is None and len(piece) >= LONG_CHARACTERS_MIN:
+                tokens = self._of_new_piece(piece, is_nested=is_nested)
+            last = None if tokens is None else _last_word_end(piece)
+            first = 0
+            if last is not None and not (seam[-1:] == "\n" and _starts_line(piece)):
+                first = _first_word_end(piece, last)
+            if tokens is None or last is None or first < 0:
                 seam += piece
                 continue
-            first, last = cuts
-            total += self._of_seam(seam + piece[:first]) + tokens
-            total -= self._of_seam(piece[:first]) + self._of_seam(piece[last:])
+            total += tokens - self._of_seam(piece[last:])
+            if first:
+                total -= self._of_seam(piece[:first])
+                seam += piece[:first]
+            if seam:
+                total += self._of_seam(seam)
             seam = piece[last:]
-        return total + self._of_seam(seam)
+        return total + self._of_seam(seam) if seam else total
 
-    def _of_piece(self, piece: str, *, is_nested: bool) -> int | None:
-        """The tokens of a piece alone; None when finding them out is no help."""
-        tokens = self._known(piece)
-        if tokens is not None or len(piece) < LONG_CHARACTERS_MIN:
-            return tokens
+    def _of_new_piece(self, piece: str, *, is_nested: bool) -> int:
+        """The tokens of a long piece alone."""
         # Results are shortened, then quoted; whoever joins more often is counted in blocks.
         inner = None if is_nested else pieces_of(piece)
         return self._of_blocks(piece) if inner is None else self._of_pieces(inner, is_nested=True)
 
     def _of_seam(self, text: str) -> int:
-        """The tokens of what stands between two cuts."""
-        if not text:
-            return 0
-        known = self._edges.get(text)
+        """The tokens of what stands between two cuts; at least one character."""
+        known = self._seams.get(text)
         if known is not None:
             return known
         tokens = self._encode(text)
-        if len(text) <= _EDGE_REMEMBERED_CHARACTERS_MAX:
-            if len(self._edges) >= _EDGES_REMEMBERED:
-                self._edges.clear()
-            self._edges[text] = tokens
+        if len(text) <= _SEAM_CHARACTERS_MAX:
+            if len(self._seams) >= _SEAMS_REMEMBERED:
+                self._seams.clear()
+            self._seams[text] = tokens
         return tokens
 
     def _of_blocks(self, text: str) -> int:
@@ -137,28 +144,28 @@ class PartsCounter:
         """
         known = self._blocks.get
         total, start, stop = 0, 0, len(text)
-        while (cut := _cut_behind(text, start, stop)) is not None:
-            tokens = known(text[start:cut])
-            if tokens is None:
-                break
-            total, start = total + tokens, cut
         while (cut := _cut_before(text, start, stop)) is not None:
             tokens = known(text[cut:stop])
             if tokens is None:
                 break
             total, stop = total + tokens, cut
-        middle = (start + stop) // 2
-        while start < middle and (cut := _cut_behind(text, start, stop)) is not None:
-            total, start = total + self._of_block(text[start:cut]), cut
+        middle = stop // 2
+        while (cut := _cut_behind(text, start, stop)) is not None:
+            block = text[start:cut]
+            tokens = known(block)
+            if tokens is None:
+                if start >= middle:
+                    break
+                tokens = self._of_new_block(block)
+            total, start = total + tokens, cut
         while (cut := _cut_before(text, start, stop)) is not None:
-            total, stop = total + self._of_block(text[cut:stop]), cut
+            block = text[cut:stop]
+            tokens = known(block)
+            total, stop = total + (self._of_new_block(block) if tokens is None else tokens), cut
         return total + self._encode(text[start:stop]) if start < stop else total
 
-    def _of_block(self, block: str) -> int:
-        """The tokens of one block, remembered."""
-        known = self._blocks.get(block)
-        if known is not None:
-            return known
+    def _of_new_block(self, block: str) -> int:
+        """The tokens of a block that isn't known, remembered."""
         if self._blocks_characters > _BLOCKS_CHARACTERS_MAX:
             self._blocks.clear()
             self._blocks_characters = 0
@@ -167,20 +174,18 @@ class PartsCounter:
         return tokens
 
 
-def _cuts_in(piece: str, *, is_line: bool) -> tuple[int, int] | None:
-    """The first and the last place in a piece where a word certainly ends; None without any.
+def _last_word_end(piece: str) -> int | None:
+    """The last place in a piece where a word certainly ends; None when its end has none."""
+    if piece[-1] in _WORD_ENDING and piece[-2] in _LETTERS:
+        return len(piece) - 1
+    found = _LAST_WORD_END.match(piece, max(0, len(piece) - _EDGE_CHARACTERS))
+    return None if found is None else found.end() - 1
 
-    Behind a line break (`is_line`) that may be its very beginning.
-    """
-    last = _LAST_WORD_END.match(piece, max(0, len(piece) - _EDGE_CHARACTERS))
-    if last is None:
-        return None
-    if is_line and _starts_line(piece):
-        return 0, last.end()
-    first = WORD_END.search(piece, 0, _EDGE_CHARACTERS)
-    if first is None or first.start() > last.end():
-        return None
-    return first.start(), last.end()
+
+def _first_word_end(piece: str, last: int) -> int:
+    """The first place in a piece, up to `last`, where a word certainly ends; below 0 without."""
+    found = _WORD_END.search(piece, 0, _EDGE_CHARACTERS)
+    return -1 if found is None or found.end() - 1 > last else found.end() - 1
 
 
 def _starts_line(text: str) -> bool:
@@ -194,15 +199,8 @@ def _starts_line(text: str) -> bool:
 def _cut_behind(text: str, start: int, stop: int) -> int | None:
     """Where a block that begins at `start` ends, a block's length or a little more behind it."""
     first = start + _BLOCK_CHARACTERS
-    last = min(stop, first + _EDGE_CHARACTERS)
-    # Most blocks can end before a blank, which is found much faster than another word end.
-    blank = text.find(" ", first, last)
-    while blank > 0:
-        if text[blank - 1] in _LETTERS:
-            return blank
-        blank = text.find(" ", blank + 1, last)
-    found = WORD_END.search(text, first, last)
-    return None if found is None else found.start()
+    found = _WORD_END.search(text, first, min(stop, first + _CUT_CHARACTERS_MAX))
+    return None if found is None else found.end() - 1
 
 
 def _cut_before(text: str, start: int, stop: int) -> int | None:
@@ -210,11 +208,5 @@ def _cut_before(text: str, start: int, stop: int) -> int | None:
     last = stop - _BLOCK_CHARACTERS
     if last <= start:
         return None
-    first = max(start, last - _EDGE_CHARACTERS)
-    blank = text.rfind(" ", first, last)
-    while blank > first:
-        if text[blank - 1] in _LETTERS:
-            return blank
-        blank = text.rfind(" ", first, blank)
-    found = _LAST_WORD_END.match(text, first, last)
-    return None if found is None else found.end()
+    found = _LAST_WORD_END.match(text, max(start, last - _CUT_CHARACTERS_MAX), last)
+    return None if found is None else found.end() - 1

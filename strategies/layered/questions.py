@@ -88,14 +88,16 @@ def _transcript(sources: Sequence[SourceMessage]) -> list[str]:
     """The pieces of the messages, each behind its label, a blank line between them."""
     pieces: list[str] = []
     for _, message, _ in sources:
-        pieces.append(_LABELS.get(message.role) or _label(message.role))
         if message.text:
-            pieces.append("\n")
+            pieces.append(_LABELS_OF_TEXTS.get(message.role) or f"{_label(message.role)}\n")
             pieces.append(message.text)
+        else:
+            pieces.append(_label(message.role))
         for call in message.calls:
-            pieces += ("\n[tool call] ", call.name, " ", call.arguments)
-        for attachment in message.attachments:
-            pieces.append(f"\n(attachment, {attachment.media_type})")
+            pieces.append(f"\n[tool call] {call.name} ")
+            pieces.append(call.arguments)
+        if message.attachments:
+            pieces += [f"\n(attachment, {each.media_type})" for each in message.attachments]
     if pieces:
         pieces[0] = pieces[0].lstrip()
     return pieces
@@ -105,4 +107,4 @@ def _label(role: str) -> str:
     return "\n\n[tool result]" if role == "tool" else f"\n\n[{role}]"
 
 
-_LABELS = {role: _label(role) for role in ("system", "user", "assistant", "tool")}
+_LABELS_OF_TEXTS = {role: f"{_label(role)}\n" for role in ("system", "user", "assistant", "tool")}
