@@ -106,7 +106,7 @@ class PartsCounter:
             last = None if tokens is None else _last_word_end(piece)
             first = 0
             if last is not None and not (seam[-1:] == "\n" and _starts_line(piece)):
-                first = _first_word_end(piece, last)
+                first = _first_word_end(piece)
             if tokens is None or last is None or first < 0:
                 seam += piece
                 continue
@@ -182,10 +182,10 @@ def _last_word_end(piece: str) -> int | None:
     return None if found is None else found.end() - 1
 
 
-def _first_word_end(piece: str, last: int) -> int:
-    """The first place in a piece, up to `last`, where a word certainly ends; below 0 without."""
+def _first_word_end(piece: str) -> int:
+    """The first place in a piece where a word certainly ends; below 0 when its start has none."""
     found = _WORD_END.search(piece, 0, _EDGE_CHARACTERS)
-    return -1 if found is None or found.end() - 1 > last else found.end() - 1
+    return -1 if found is None else found.end() - 1
 
 
 def _starts_line(text: str) -> bool:

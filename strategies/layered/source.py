@@ -87,7 +87,8 @@ class RunningDigest:
             for seq, json in zip(seqs[first:stop], encoded[first:stop], strict=True):
                 pieces += (b"%d\0" % seq, json, b"\0")
             self._state.update(b"".join(pieces))
-        self.through_seq = seqs[-1]
+        if seqs:
+            self.through_seq = seqs[-1]
 
     def copy(self) -> RunningDigest:
         """An independent digest of the same messages."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import counted_stretches, tokens
+from bench import count_cache, counted_stretches, tokens
 from bench.cache_folder import CACHE_VARIABLE
 from bench.counted_stretches import EVENTS_TOGETHER, told_with_counts
 from bench.events import Event, Message, ToolCall
@@ -145,3 +145,41 @@ def test_switched_off_is_off(
     _told(_events(200))
     assert counted
     assert not (tmp_path / "counts").exists()
+
+
+def test_whoever_expects_events_is_handed_each_stretch_before_it_is_told() -> None:
+    events = _events(EVENTS_TOGETHER + 5)
+    expected: list[int] = []
+    told = told_with_counts(events, lambda stretch: expected.append(len(stretch)))
+    for seq, event in enumerate(told, start=1):
+        assert sum(expected) >= seq
+        assert event.seq == seq
+    assert expected == [EVENTS_TOGETHER, 5]
+
+
+def test_counts_of_a_replay_that_ends_early_are_written_down(counted: list[str]) -> None:
+    events = _events(20, "a harbour with a name that is long enough to be shared with others")
+    for event in told_with_counts(events):
+        tokens.count(event.message.text)
+        if event.seq == 10:
+            break
+    count_cache._SHARED.clear()
+    tokens._COUNTS.by_text.clear()
+    counted.clear()
+    for event in events:
+        tokens.count(event.message.text)
+    assert counted == [event.message.text for event in events[10:]]
+
+
+def test_many_texts_are_counted_as_each_alone(counted: list[str]) -> None:
+    texts = [text for event in _events(90) for text in _texts(event)] * 2
+    texts += ["A sentence that is longer than what nobody shares with others. " * n for n in (1, 9)]
+    alone = {text: tokens.encoding().encode_ordinary(text) for text in texts}
+    tokens.count_all(texts)
+    assert sorted(counted) == sorted(alone)
+    assert all(tokens.known_count(text) == len(alone[text]) for text in texts)
+    _new_process()
+    counted.clear()
+    tokens.count_all(texts)
+    assert sorted(counted) == sorted(text for text in alone if len(text) < 64)
+    assert all(tokens.known_count(text) == len(alone[text]) for text in texts)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -159,7 +161,7 @@ def test_f4_4_digests_of_what_was_told(
     said = sources(given_session.events)
     history, known = History(), told.Told()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(told, "_LINES_BYTES_MAX", bytes_max)
+        patched.setattr(told, "_JSON_BYTES_MAX", bytes_max)
         for event in given_session.events:
             history.append(event)
             if data.draw(st.booleans()):
@@ -173,13 +175,13 @@ def test_f4_4_digests_of_what_was_told(
                 )
 
 
-def test_lines_that_nobody_digests_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(told, "_LINES_BYTES_MAX", 1_000)
+def test_json_that_nobody_digests_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told, "_JSON_BYTES_MAX", 1_000)
     history, known = History(), told.Told()
     for seq in range(1, 101):
         history.append(Event(seq, Message("user", "x" * 90)))
         known.sources(history, seq)
-        assert sum(map(len, known._lines._lines)) == known._lines._bytes <= 1_000
+        assert sum(map(len, known._encoded._json)) == known._encoded._bytes <= 1_000
 
 
 @given(st.lists(st.integers(1, 12), max_size=8).map(sorted), st.integers(-1, 14))
@@ -246,3 +248,8 @@ def test_a_record_that_was_touched_is_read_anew() -> None:
     record["segments"][0]["through_seq"] = 2.0
     with pytest.raises(InvalidCheckpoint, match="must be int"):
         read_record(record)
+
+
+def test_an_orjson_that_is_too_old_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "orjson", SimpleNamespace(dumps=str, loads=str))
+    assert encoding._quickly() is None

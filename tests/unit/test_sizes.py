@@ -1,7 +1,10 @@
 """Running sizes are those of a plain sum, whatever was asked before and however a history grows."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +67,15 @@ def _changed(view: Projection, chance: Random) -> Projection:
     return view.with_items([made, *items[stop:]])
 
 
+def _expected(events: Sequence[Event], position: int, chance: Random) -> list[Event]:
+    """What comes next, or came before, or never comes: other events with the same seqs."""
+    start = max(0, position + chance.choice((0, 0, 0, -2, 1)))
+    expected = list(events[start : start + chance.randrange(6)])
+    if chance.random() < 0.3:
+        return [replace(event, message=Message("user", "never told")) for event in expected]
+    return expected
+
+
 @given(session=sessions(), chance=st.randoms(use_true_random=False), has_extras=st.booleans())
 @settings(max_examples=150)
 def test_sizes_are_plain_sums(session: Session, chance: Random, has_extras: bool) -> None:
@@ -76,6 +88,8 @@ def test_sizes_are_plain_sums(session: Session, chance: Random, has_extras: bool
         return total if extra else total % STUB
 
     for event in session.events:
+        if chance.random() < 0.2:
+            sizes.expect(_expected(session.events, event.seq - 1, chance))
         history.append(event)
         if chance.random() < 0.5:
             continue
@@ -108,3 +122,39 @@ def test_another_history_starts_anew() -> None:
     for text in ("short", "much longer"):
         history = History([Event(1, Message("user", text))])
         assert sizes.total(Projection.whole(history)) == len_of(history.message(0))
+
+
+def test_what_is_expected_is_measured_before_it_is_told_and_once() -> None:
+    measured: list[str] = []
+
+    def size(message: Message) -> int:
+        measured.append(message.text)
+        return len(message.text)
+
+    events = [Event(seq, Message("user", "x" * seq)) for seq in range(1, 5)]
+    sizes, history = ProjectionSizes(size), History()
+    sizes.expect(events[:3])
+    assert measured == ["x", "xx", "xxx"]
+    for event in events:
+        history.append(event)
+    assert sizes.total(Projection.whole(history)) == 10
+    history.append(Event(5, Message("user", "five!")))
+    assert sizes.total(Projection.whole(history)) == 15
+    # Told together with one that wasn't expected, they were all measured again.
+    assert measured[3:] == ["x", "xx", "xxx", "xxxx", "five!"]
+
+
+def test_what_cannot_be_measured_is_raised_where_it_is_told_only() -> None:
+    def size(message: Message) -> int:
+        if message.text == "odd":
+            raise ValueError("odd")
+        return 1
+
+    events = [Event(1, Message("user", "even")), Event(2, Message("user", "odd"))]
+    sizes, history = ProjectionSizes(size), History()
+    sizes.expect(events)
+    history.append(events[0])
+    assert sizes.total(Projection.whole(history)) == 1
+    history.append(events[1])
+    with pytest.raises(ValueError, match="odd"):
+        sizes.total(Projection.whole(history))
