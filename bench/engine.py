@@ -110,6 +110,8 @@ class Engine:
         self._heads = Heads()
         self._repeat = repeat
         self._repetition = 0
+        # The last projection whose size was asked for, where sizes are no matter of usage.
+        self._sized: tuple[Projection | None, int] = (None, 0)
         # The newest projection in which the gate found nothing.
         self._sound: Projection | None = None
         self._sizes = ProjectionSizes(self._estimator.message_units, native_size=self._native_units)
@@ -150,7 +152,9 @@ class Engine:
     def size(self, projection: Projection) -> int:
         """The strategy's estimate of a request with this projection."""
         if not self.policy.anchor_to_usage:
-            return self._estimator.tokens(self._units(projection))
+            if projection is not self._sized[0]:
+                self._sized = (projection, self._estimator.tokens(self._units(projection)))
+            return self._sized[1]
         served = self._served
         if served is not None and served[0] is projection:
             # What the provider counted, and nothing since.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain, islice, takewhile
-from operator import is_
 from typing import NamedTuple
 
 from bench.events import Event, Message
@@ -50,7 +49,7 @@ class ProjectionSizes:
         self._extra_size = extra_size
         self._native_size = native_size
         # What will be told next, and its sizes.
-        self._expected: tuple[Sequence[Event], list[int]] = ((), [])
+        self._expected: tuple[tuple[Event, ...], list[int]] = ((), [])
         self._start(None)
 
     def _start(self, history: History | None) -> None:
@@ -71,7 +70,7 @@ class ProjectionSizes:
         """These events are told next, so they are measured now: in one go is much faster."""
         measure = self._message_size
         try:
-            self._expected = (events, [measure(event.message) for event in events])
+            self._expected = (tuple(events), [measure(event.message) for event in events])
         except Exception:
             # Where it was told, and only there, somebody can be told what is wrong with it.
             self._expected = ((), [])
@@ -137,14 +136,14 @@ class ProjectionSizes:
             sums.append(total)
             position += 1
 
-    def _sizes_of(self, told: Sequence[Event]) -> list[int]:
+    def _sizes_of(self, told: tuple[Event, ...]) -> list[int]:
         """The sizes of the messages of these events, without what they cost beside them."""
         expected, sizes = self._expected
         if expected:
             start = told[0].seq - expected[0].seq
             stop = start + len(told)
             # The same seqs may be those of another session.
-            if start >= 0 and all(map(is_, told, expected[start:stop])) and stop <= len(expected):
+            if start >= 0 and told == expected[start:stop]:
                 return sizes[start:stop]
         measure = self._message_size
         return [measure(event.message) for event in told]

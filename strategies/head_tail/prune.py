@@ -62,7 +62,11 @@ def check_limits(protect: int | None, reclaim: int | None, min_body: int, spare_
 def stale_bodies(
     messages: Sequence[Message], limits: PruneLimits, text_tokens: Callable[[str], int]
 ) -> dict[int, str]:
-    """The texts that take the place of stale tool results, by index into `messages`; maybe none."""
+    """The texts that take the place of stale tool results, by index into `messages`; maybe none.
+
+    `text_tokens` never counts more tokens than a text has characters, so short texts, which most of
+    those are that were pruned before, need no counting.
+    """
     recent_tokens = candidate_tokens = 0
     candidates: dict[int, int] = {}
     first_spared = len(messages) - max(0, limits.spare_last)
@@ -70,12 +74,13 @@ def stale_bodies(
         (index, message.text) for index, message in enumerate(messages) if message.role == "tool"
     ]
     for index, text in reversed(results):
-        tokens = text_tokens(text)
         if index >= first_spared or recent_tokens < limits.protect:
-            recent_tokens += tokens
-        elif tokens >= limits.min_body and not text.lstrip(WHITE_SPACE).startswith(_PRUNED):
-            candidates[index] = tokens
-            candidate_tokens += tokens
+            recent_tokens += text_tokens(text)
+        elif len(text) >= limits.min_body:
+            tokens = text_tokens(text)
+            if tokens >= limits.min_body and not text.lstrip(WHITE_SPACE).startswith(_PRUNED):
+                candidates[index] = tokens
+                candidate_tokens += tokens
     if candidate_tokens < limits.reclaim:
         return {}
     return {
