@@ -25,21 +25,28 @@ _TEXTS_MIN = 64
 
 
 def told_with_counts(
-    events: Sequence[Event], *expecting: Callable[[Sequence[Event]], None]
+    events: Sequence[Event],
+    *expecting: Callable[[Sequence[Event]], None],
+    will_count: bool = False,
 ) -> Iterator[Event]:
     """The events in order; before each stretch its counts are recalled, behind it they are kept.
 
-    Whoever is `expecting` is handed each stretch before its first event.
+    Whoever is `expecting` is handed each stretch before its first event. Where somebody surely
+    `will_count` all texts, they are counted before, in one go.
     """
     try:
         for start in range(0, len(events), EVENTS_TOGETHER):
-            yield from _stretch(events[start : start + EVENTS_TOGETHER], expecting)
+            stretch = events[start : start + EVENTS_TOGETHER]
+            yield from _stretch(stretch, expecting, will_count=will_count)
     finally:
         count_cache.flush()
 
 
 def _stretch(
-    stretch: Sequence[Event], expecting: Sequence[Callable[[Sequence[Event]], None]]
+    stretch: Sequence[Event],
+    expecting: Sequence[Callable[[Sequence[Event]], None]],
+    *,
+    will_count: bool,
 ) -> Iterator[Event]:
     kept = _shared()
     texts = texts_of(stretch) if kept is not None else []
@@ -50,6 +57,8 @@ def _stretch(
         if isinstance(counts, list) and len(counts) == len(texts):
             tokens.learn(texts, counts)
             key = None
+        elif will_count:
+            tokens.count_all(texts)
     for expect in expecting:
         expect(stretch)
     yield from stretch

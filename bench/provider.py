@@ -103,7 +103,10 @@ class Provider(Protocol):
 
 @runtime_checkable
 class ExpectingProvider(Protocol):
-    """A provider that is told which events come next, so that it can get ready for many at once."""
+    """A provider that counts all texts itself, and is told which come next.
+
+    So it can get ready for many at once.
+    """
 
     def expect(self, events: Sequence[Event]) -> None:
         """These events will be told next, in this order, unless the replay ends before."""

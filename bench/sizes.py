@@ -49,7 +49,9 @@ class ProjectionSizes:
         self._extra_size = extra_size
         self._native_size = native_size
         # What will be told next, and its sizes.
-        self._expected: tuple[tuple[Event, ...], list[int]] = ((), [])
+        self._expected: tuple[Event, ...] = ()
+        self._expected_start = 0
+        self._expected_sizes: list[int] = []
         self._start(None)
 
     def _start(self, history: History | None) -> None:
@@ -70,10 +72,12 @@ class ProjectionSizes:
         """These events are told next, so they are measured now: in one go is much faster."""
         measure = self._message_size
         try:
-            self._expected = (tuple(events), [measure(event.message) for event in events])
+            sizes = [measure(event.message) for event in events]
         except Exception:
             # Where it was told, and only there, somebody can be told what is wrong with it.
-            self._expected = ((), [])
+            return
+        self._expected, self._expected_sizes = tuple(events), sizes
+        self._expected_start = events[0].seq - 1 if events else 0
 
     def total(self, projection: Projection) -> int:
         """The size of all items of `projection`."""
@@ -116,7 +120,7 @@ class ProjectionSizes:
         told = history.events(start)
         if not told:
             return
-        sizes, total = self._sizes_of(told), sums[-1]
+        sizes, total = self._sizes_of(start, told), sums[-1]
         if self._extra_size is None:
             for size in sizes:
                 total += size
@@ -136,15 +140,13 @@ class ProjectionSizes:
             sums.append(total)
             position += 1
 
-    def _sizes_of(self, told: tuple[Event, ...]) -> list[int]:
-        """The sizes of the messages of these events, without what they cost beside them."""
-        expected, sizes = self._expected
-        if expected:
-            start = told[0].seq - expected[0].seq
-            stop = start + len(told)
-            # The same seqs may be those of another session.
-            if start >= 0 and told == expected[start:stop]:
-                return sizes[start:stop]
+    def _sizes_of(self, start: int, told: tuple[Event, ...]) -> list[int]:
+        """The sizes of the messages told from `start` on, without what they cost beside them."""
+        first = start - self._expected_start
+        stop = first + len(told)
+        # At the same positions there may be those of another session.
+        if first >= 0 and told == self._expected[first:stop]:
+            return self._expected_sizes[first:stop]
         measure = self._message_size
         return [measure(event.message) for event in told]
 

@@ -162,7 +162,7 @@ def count(text: str) -> int:
 
 def count_all(texts: Iterable[str]) -> None:
     """Counts all of these, for `count` to know: in one go is faster than one by one."""
-    unknown = [text for text in dict.fromkeys(texts) if known_count(text) is None]
+    unknown = list(dict.fromkeys(text for text in texts if known_count(text) is None))
     shared = count_cache.shared(counter_name()) if unknown else None
     if shared is None:
         learn(unknown, list(map(_count_anew, unknown)))

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bench.counted_stretches import texts_of
 from bench.events import Event, Message, ToolDefinition
 from bench.history import History
 from bench.models import Model
@@ -22,7 +21,7 @@ from bench.provider import Compacted, ProviderError
 from bench.providers.simulated_native import NativeCompaction
 from bench.sizes import ProjectionSizes
 from bench.strategy import Reply, Usage
-from bench.tokens import count, count_all
+from bench.tokens import count
 from bench.wire.rendering import (
     CONTINUE_LINE,
     LEADING_LINE,
@@ -156,7 +155,6 @@ class SimulatedProvider:
 
     def expect(self, events: Sequence[Event]) -> None:
         """These events will be told next: they are measured now, in one go."""
-        count_all(texts_of(events))
         self._sizes.expect(events)
 
     def _repair_tokens(self, history: History, position: int, message: Message) -> int:

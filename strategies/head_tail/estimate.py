@@ -25,8 +25,8 @@ TOKENS_PER_CALL = 4
 TOKENS_PER_TOOL = 4
 TOKENS_PER_ATTACHMENT = 1_000
 
-# Pruning looks at every tool result in the window each time: two windows of them are remembered.
-_TEXTS_REMEMBERED = 2_048
+# Pruning looks at every tool result in the window each time, and what comes next was measured too.
+_TEXTS_REMEMBERED = 8_192
 
 _BLANKS = b" \t\n\r\x0b\x0c"
 # Every blank becomes a one, all else a zero: the sum is the number of blanks. Adler-32 is 1 and
