@@ -156,17 +156,18 @@ class Engine:
                 self._sized = (projection, self._estimator.tokens(self._units(projection)))
             return self._sized[1]
         served = self._served
-        if served is not None and served[0] is projection:
-            # What the provider counted, and nothing since.
-            return max(0, served[1].input_tokens + self._estimator.tokens(0))
-        # Asked first: the units of the last request are still at hand.
-        last = self.accepted
-        units = self._units(projection)
-        if last is None:
-            return self._estimator.tokens(units)
-        difference = self._estimator.tokens(abs(units - last.payload_units))
-        is_more = units >= last.payload_units
-        return max(0, last.input_tokens + (difference if is_more else -difference))
+        if served is not None:
+            sent, usage = served
+            # Asked first: the units of the last request are still at hand.
+            input_tokens, last_units = usage.input_tokens, self._units(sent)
+            units = last_units if sent is projection else self._units(projection)
+        else:
+            units, last = self._units(projection), self._accepted
+            if last is None:
+                return self._estimator.tokens(units)
+            input_tokens, last_units = last.input_tokens, last.payload_units
+        difference = self._estimator.tokens(abs(units - last_units))
+        return max(0, input_tokens + (difference if units >= last_units else -difference))
 
     def _units(self, projection: Projection) -> int:
         return self._fixed_units + self._sizes.total(projection)

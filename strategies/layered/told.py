@@ -33,7 +33,7 @@ class _Encoded:
         self._start = 0
         self._bytes = 0
 
-    def add(self, json: list[bytes]) -> None:
+    def add(self, json: Sequence[bytes]) -> None:
         """That of the messages behind the last; all is let go when there is too much."""
         self._json += json
         self._bytes += sum(map(len, json))
@@ -77,9 +77,9 @@ class Told:
         sources = [_tuple(SourceMessage, (event.seq, event.message, None)) for event in events]
         self._sources += sources
         made = taken([message for _, message, _ in sources])
-        sizes = [units for _, _, units in made]
+        _, encoded, sizes = zip(*made, strict=True)
         self._unit_sums += islice(accumulate(sizes, initial=self._unit_sums[-1]), 1, None)
-        self._encoded.add([json for _, json, _ in made])
+        self._encoded.add(encoded)
 
     def units(self, start: int, stop: int) -> int:
         """The units of the messages start..stop-1, which `sources` was asked for."""
