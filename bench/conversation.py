@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from bench import count_cache
 from bench.conversation_reading import State, Stored
 from bench.conversation_records import (
     CompletionRecord,
@@ -105,6 +106,7 @@ class Conversation:
     def close(self) -> None:
         """Close the file."""
         self._store.close()
+        count_cache.flush()
 
     def __enter__(self) -> Conversation:
         return self

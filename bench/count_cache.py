@@ -8,7 +8,8 @@ million texts. The smaller files are read as a whole at the first question (9 MB
 most answers stand there; what isn't in these copies may have been written since and is looked up.
 
 What is added waits in memory until a replay or the process ends, or until it is many: then most
-pages get several counts, each page by one write.
+pages get several counts, each page by one write. Two that write the same page at the same moment
+may lose some of their counts, never gain a wrong one.
 
 There are no locks and nothing to repair. A slot carries its own checksum: what a killed or a
 simultaneous writer left half done, or a disk damaged, is no count but an empty slot, and its text
@@ -26,6 +27,7 @@ from collections import defaultdict
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import TypeAlias
 
 from bench.cache_folder import cache_root
@@ -65,8 +67,9 @@ class CountCache:
         # What stood in the smaller files at the first question; None before it.
         self._held: list[bytes] | None = None
         self._is_writable = True
-        # What was added since the last flush.
+        # What was added since the last flush, and whether one is under way.
         self._waiting: dict[bytes, int] = {}
+        self._flushing = Lock()
         for level in range(len(pages)):
             file = self._opened(level)
             if file is None:
@@ -129,23 +132,34 @@ class CountCache:
         if len(self._waiting) >= _WAITING_MAX:
             self.flush()
 
+    def begin_as_child(self) -> None:
+        """Forgets what waits to be written, and who is writing: both are another process's."""
+        self._waiting = {}
+        self._flushing = Lock()
+
     def flush(self) -> None:
         """Writes down what was added. Many at once take one write a page, not one a count."""
-        added, self._waiting = self._waiting, {}
-        # Another thread may still be adding.
-        waiting = [(key, _slot(key, count)) for key, count in list(added.items())]
+        if not self._flushing.acquire(blocking=False):
+            # Somebody is writing; what is added meanwhile waits for the next time.
+            return
         try:
+            added, self._waiting = self._waiting, {}
+            # Another thread may be adding still.
+            waiting = [(key, _slot(key, count)) for key, count in list(added.items())]
             for level in range(len(self._pages)):
                 if not waiting:
                     return
                 if level == len(self._files):
-                    self._files.append(self._opened(level) or self._created(level))
+                    file = self._opened(level)
+                    self._files.append(self._created(level) if file is None else file)
                 file = self._files[level]
                 if file is not None:
                     waiting = self._written(file, level, waiting)
         except OSError:
             # A full disk or a folder that may only be read: what is known stays useful.
             self._is_writable = False
+        finally:
+            self._flushing.release()
 
     def _written(self, file: int, level: int, waiting: list[_Waiting]) -> list[_Waiting]:
         """Writes slots into their pages of one file; those that found no room there."""
@@ -156,8 +170,11 @@ class CountCache:
         rest: list[_Waiting] = []
         for offset, added in by_page.items():
             page = bytearray(os.pread(file, _SLOTS_BYTES, offset))
-            is_changed = False
+            changed: list[int] = []
             for key, slot in added:
+                if _count_in(page, key[:_DIGEST_BYTES], 0) is not None:
+                    # Somebody else counted the same meanwhile.
+                    continue
                 position = _room(page)
                 if position is None and is_last:
                     position = _given_way(page, key)
@@ -165,9 +182,11 @@ class CountCache:
                     rest.append((key, slot))
                     continue
                 page[position : position + _SLOT_BYTES] = slot
-                is_changed = True
-            if is_changed:
-                os.pwrite(file, page, offset)
+                changed.append(position)
+            if changed:
+                # No more than need be: what others write meanwhile should stay.
+                first, last = min(changed), max(changed) + _SLOT_BYTES
+                os.pwrite(file, page[first:last], offset + first)
         return rest
 
     def close(self) -> None:
@@ -222,7 +241,7 @@ class CountCache:
         return self._opened(level)
 
 
-def _count_in(table: bytes, digest: bytes, start: int) -> int | None:
+def _count_in(table: bytes | bytearray, digest: bytes, start: int) -> int | None:
     """The count of this digest in the page that begins at `start`."""
     stop = start + _SLOTS_BYTES
     position = table.find(digest, start, stop)
@@ -283,6 +302,17 @@ def shared(counter: str) -> CountCache | None:
             atexit.register(cache.flush)
         _SHARED[counter] = cache
     return _SHARED[counter]
+
+
+def _begin_as_child() -> None:
+    """A forked process leaves to its parent what waits there."""
+    for cache in _SHARED.values():
+        if cache is not None:
+            cache.begin_as_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_as_child)
 
 
 def flush() -> None:

@@ -32,7 +32,7 @@ def told_with_counts(
     """The events in order; before each stretch its counts are recalled, behind it they are kept.
 
     Whoever is `expecting` is handed each stretch before its first event. Where somebody surely
-    `will_count` all texts, they are counted before, in one go.
+    `will_count` all texts, those of a long stretch that nobody counted yet are counted in one go.
     """
     try:
         for start in range(0, len(events), EVENTS_TOGETHER):

@@ -152,9 +152,11 @@ class Engine:
     def size(self, projection: Projection) -> int:
         """The strategy's estimate of a request with this projection."""
         if not self.policy.anchor_to_usage:
-            if projection is not self._sized[0]:
-                self._sized = (projection, self._estimator.tokens(self._units(projection)))
-            return self._sized[1]
+            sized = self._sized
+            if projection is not sized[0]:
+                tokens = self._estimator.tokens(self._units(projection))
+                sized = self._sized = (projection, tokens)
+            return sized[1]
         served = self._served
         if served is not None:
             sent, usage = served

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Some dozens of requests with the results in them; forgotten all at once.
-_CHARACTERS_MAX = 8_000_000
+# Of texts and pieces together: some dozens of requests; forgotten all at once.
+_CHARACTERS_MAX = 16_000_000
 
 
 class _Joined:
@@ -26,10 +26,12 @@ _JOINED = _Joined()
 def joined(pieces: Sequence[str]) -> str:
     """All pieces as one text, which for a while can be told from others like it."""
     text = "".join(pieces)
-    if _JOINED.characters > _CHARACTERS_MAX:
+    characters = 2 * len(text)
+    if _JOINED.characters + characters > _CHARACTERS_MAX:
         forget()
-    _JOINED.by_id[id(text)] = (text, pieces)
-    _JOINED.characters += len(text)
+    if characters <= _CHARACTERS_MAX:
+        _JOINED.by_id[id(text)] = (text, pieces)
+        _JOINED.characters += characters
     return text
 
 

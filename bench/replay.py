@@ -76,9 +76,9 @@ def _replayed(
     requests: list[RequestObservation] = []
     stopped: Stopped | None = None
     expecting = [engine.expect]
-    will_count = isinstance(provider, ExpectingProvider)
     if isinstance(provider, ExpectingProvider):
         expecting.append(provider.expect)
+    will_count = len(expecting) > 1
     for event in told_with_counts(session.events, *expecting, will_count=will_count):
         if event.message.role == "assistant":
             attempt = attempt_request(engine, provider, projection.advance(), len(requests))

@@ -21,7 +21,7 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import count_cache, tokens_fast
+from bench import count_cache, joined_texts, tokens_fast
 from bench.cache_folder import cache_root
 from bench.tokens_parts import LONG_CHARACTERS_MIN, PartsCounter
 
@@ -125,6 +125,7 @@ def forget() -> None:
     _COUNTS.by_text.clear()
     _COUNTS.characters = 0
     _PARTS.forget()
+    joined_texts.forget()
     count_cache.forget()
 
 
@@ -162,7 +163,7 @@ def count(text: str) -> int:
 
 def count_all(texts: Iterable[str]) -> None:
     """Counts all of these, for `count` to know: in one go is faster than one by one."""
-    unknown = list(dict.fromkeys(text for text in texts if known_count(text) is None))
+    unknown = list(dict.fromkeys(text for text in texts if text and known_count(text) is None))
     shared = count_cache.shared(counter_name()) if unknown else None
     if shared is None:
         learn(unknown, list(map(_count_anew, unknown)))

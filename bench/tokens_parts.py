@@ -85,7 +85,7 @@ class PartsCounter:
             yield part
             return
         yield label.group()
-        for stop in range(len(part) - 2, len(part) + 1):
+        for stop in range(max(label.end() + 1, len(part) - 2), len(part) + 1):
             body = part[label.end() : stop]
             if self._known(body) is not None:
                 yield body

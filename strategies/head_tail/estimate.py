@@ -10,7 +10,6 @@ Chinese.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Literal
 from zlib import adler32
 
@@ -26,7 +25,9 @@ TOKENS_PER_TOOL = 4
 TOKENS_PER_ATTACHMENT = 1_000
 
 # Pruning looks at every tool result in the window each time, and what comes next was measured too.
-_TEXTS_REMEMBERED = 8_192
+_CHARACTERS_REMEMBERED = 16_000_000
+# What an entry takes beside its text.
+_CHARACTERS_BESIDE = 100
 
 _BLANKS = b" \t\n\r\x0b\x0c"
 # Every blank becomes a one, all else a zero: the sum is the number of blanks. Adler-32 is 1 and
@@ -36,14 +37,40 @@ _IS_BLANK = bytes(code in _BLANKS for code in range(256))
 _SUMMED_BYTES_MAX = 65_000
 
 
-@lru_cache(maxsize=_TEXTS_REMEMBERED)
+class _Measured:
+    """What texts came to, forgotten all at once when they hold too much."""
+
+    def __init__(self) -> None:
+        self.by_text: dict[str, int] = {}
+        self.characters = 0
+
+
+_MEASURED = _Measured()
+_known = _MEASURED.by_text.get
+
+
+def forget() -> None:
+    """Forgets what texts came to; only tests and benchmarks need it."""
+    _MEASURED.by_text.clear()
+    _MEASURED.characters = 0
+
+
 def text_tokens_by_bytes(text: str) -> int:
     """A quarter of the UTF-8 bytes that are none of the six ASCII blanks, rounded down."""
+    known = _known(text)
+    if known is not None:
+        return known
+    if _MEASURED.characters > _CHARACTERS_REMEMBERED:
+        forget()
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > _SUMMED_BYTES_MAX:
-        return len(data.translate(None, _BLANKS)) // 4
-    blanks = (adler32(data.translate(_IS_BLANK)) & 0xFFFF) - 1
-    return (len(data) - blanks) // 4
+        tokens = len(data.translate(None, _BLANKS)) // 4
+    else:
+        blanks = (adler32(data.translate(_IS_BLANK)) & 0xFFFF) - 1
+        tokens = (len(data) - blanks) // 4
+    _MEASURED.by_text[text] = tokens
+    _MEASURED.characters += len(text) + _CHARACTERS_BESIDE
+    return tokens
 
 
 def text_tokens_by_characters(text: str) -> int:

@@ -28,6 +28,7 @@ from bench.providers.simulated import SimulatedProvider
 from bench.registry import make_strategy
 from bench.replay import replay
 from bench.strategy import Strategy
+from strategies.head_tail import estimate
 from strategies.layered import encoded
 
 WINDOW = 60_000
@@ -82,6 +83,7 @@ def forget_everything() -> None:
     tokens.forget()
     signs.forget()
     encoded._MEMORY.clear()
+    estimate.forget()
     kept = (tokens.encoding, tokens_fast.counter)
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in ("bench", "strategies"):

@@ -137,6 +137,69 @@ def test_one_write_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert len(writes) == len(set(writes)) <= sum(SMALL)
 
 
+def _slots(folder: Path) -> int:
+    data = b"".join(path.read_bytes() for path in sorted(folder.glob("*.table")))
+    pages = [data[start : start + 1_008] for start in range(0, len(data), 1_024)]
+    slots = [page[start : start + 24] for page in pages for start in range(0, 1_008, 24)]
+    return sum(slot != bytes(24) for slot in slots)
+
+
+def test_what_several_counted_is_written_once(tmp_path: Path) -> None:
+    caches = [CountCache(tmp_path, "counter", SMALL) for _ in range(4)]
+    for cache in caches:
+        for text in TEXTS[:40]:
+            cache.add(cache.key(text), _count(text))
+    for cache in caches:
+        cache.flush()
+    assert _slots(tmp_path) == 40
+
+
+def test_what_another_wrote_meanwhile_mostly_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _filled(tmp_path, TEXTS[:20], (1,))
+    other = CountCache(tmp_path, "counter", (1,))
+    for text in TEXTS[20:30]:
+        other.add(other.key(text), _count(text))
+    pread = os.pread
+    is_read = False
+
+    def interrupted(file: int, size: int, offset: int) -> bytes:
+        nonlocal is_read
+        page = pread(file, size, offset)
+        if not is_read:
+            is_read = True
+            other.flush()
+        return page
+
+    monkeypatch.setattr(os, "pread", interrupted)
+    _filled(tmp_path, TEXTS[30:31], (1,))
+    monkeypatch.undo()
+    known = _known(CountCache(tmp_path, "counter", (1,)), TEXTS)
+    # One slot was free to both.
+    assert len(known) == 30
+    assert all(count == _count(text) for text, count in known.items())
+
+
+def test_a_forked_process_leaves_what_waits_to_its_parent(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\n"
+        "from bench import count_cache\n"
+        "cache = count_cache.shared('counter')\n"
+        "cache.add(cache.key('text'), 5)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    os._exit(int(cache.find(cache.key('text')) is not None))\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), cache.find(cache.key('text')))\n"
+    )
+    caches = {"COMPACTION_BENCH_CACHE": str(tmp_path), "COMPACTION_BENCH_COUNT_CACHE": "on"}
+    environment = {**os.environ, **caches}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["0", "5"]
+
+
 @pytest.mark.parametrize("call", ["pread", "pwrite"])
 @pytest.mark.parametrize("failing", range(1, 8))
 def test_any_failing_call_costs_no_more_than_counts(

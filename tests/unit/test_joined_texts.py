@@ -19,6 +19,7 @@ def test_what_was_joined_is_let_go_after_a_while(monkeypatch: pytest.MonkeyPatch
     texts = [joined(("a" * 10, str(number))) for number in range(20)]
     known = [text for text in texts if pieces_of(text) is not None]
     assert known == texts[-len(known) :]
-    assert 0 < sum(map(len, known)) <= 61
+    assert 0 < 2 * sum(map(len, known)) <= 50
+    assert pieces_of(joined(("a" * 20, "b" * 20))) is None
     forget()
     assert pieces_of(texts[-1]) is None

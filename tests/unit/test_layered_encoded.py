@@ -175,6 +175,14 @@ def test_f4_4_digests_of_what_was_told(
                 )
 
 
+def test_a_history_that_tells_no_more_than_is_known() -> None:
+    history, known = History([Event(1, Message("user", "one"))]), told.Told()
+    assert [list(known.sources(history, 1)) for _ in range(2)] == [
+        list(sources(history.events()))
+    ] * 2
+    assert known.units(0, 1) == encoded.visible_units(history.message(0))
+
+
 def test_json_that_nobody_digests_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(told, "_JSON_BYTES_MAX", 1_000)
     history, known = History(), told.Told()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.tokens import count, encoding, forget, truncate
+from bench.tokens import count, count_all, encoding, forget, truncate
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,15 @@ def test_transcript_of_texts_counted_before_is_counted_exactly(seed: int) -> Non
     parts = [label + text for label, text in zip(labels, texts, strict=True)]
     transcript = chance.choice(["\n\n", "\n"]).join(parts)
     assert count(transcript) == len(encoding().encode_ordinary(transcript))
+
+
+def test_that_an_empty_text_was_counted_changes_no_transcript() -> None:
+    forget()
+    count_all(["", "Some words."])
+    body = "Some words of a message here. " * 600
+    transcript = f"[user]\n{body}\n[user]\n[assistant]\n{body}x\n[tool]\n"
+    assert count(transcript) == len(encoding().encode_ordinary(transcript))
+    assert count("") == 0
 
 
 @given(st.text(max_size=300), st.integers(0, 50))
