@@ -25,6 +25,7 @@ from bench import tokens
 from bench.events import Event, Session
 from bench.generator import generate_session
 from bench.observations import Replay
+from strategies.head_tail import estimate
 from tests.benchmarks import measuring
 from tests.benchmarks.measuring import InstantModel, replay_of
 
@@ -135,7 +136,7 @@ def _one(strategy: str, events: int) -> Grown:
     replayed = 0
     for _ in range(REPEATS.get(events, 1)):
         seen.clear()
-        tokens.forget()
+        _forget()
         watched.start()
         work()
         # Later replays leave their own in fragments.
@@ -156,7 +157,14 @@ def _one(strategy: str, events: int) -> Grown:
     )
 
 
+def _forget() -> None:
+    # A small session fits into what processes remember of texts, and mustn't gain by that.
+    tokens.forget()
+    estimate.forget()
+
+
 def _calls(session: Session, strategy: str) -> int:
+    _forget()
     plain = replace(session, events=tuple(session.events))
     return measuring.calls_of(lambda: replay_of(plain, strategy, InstantModel(), WINDOW))
 
