@@ -75,10 +75,10 @@ def _replayed(
     projection = Projection.whole(history)
     requests: list[RequestObservation] = []
     stopped: Stopped | None = None
-    expecting = [engine.expect]
+    expecting, will_count = [engine.expect], False
     if isinstance(provider, ExpectingProvider):
         expecting.append(provider.expect)
-    will_count = len(expecting) > 1
+        will_count = True
     for event in told_with_counts(session.events, *expecting, will_count=will_count):
         if event.message.role == "assistant":
             attempt = attempt_request(engine, provider, projection.advance(), len(requests))

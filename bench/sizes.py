@@ -118,8 +118,6 @@ class ProjectionSizes:
             self._unsettled = self._last = None
         start = len(sums) - 1
         told = history.events(start)
-        if not told:
-            return
         sizes, total = self._sizes_of(start, told), sums[-1]
         if self._extra_size is None:
             for size in sizes:
