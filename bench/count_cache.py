@@ -11,10 +11,10 @@ What is added waits in memory until a replay or the process ends, or until it is
 pages get several counts, each page by one write. Two that write the same page at the same moment
 may lose some of their counts, never gain a wrong one.
 
-No process waits for another, and nothing is to be repaired. A slot carries its own checksum: what a
-killed or a simultaneous writer left half done, or a disk damaged, is no count but an empty slot, and
-its text is counted again. Files are read and written by system calls rather than mapped, since a
-mapped file that is cut, or whose disk is full, would kill the process instead of failing a call.
+No process waits for another, and nothing is to be repaired. A slot carries its own checksum: what
+a killed or a simultaneous writer left half done, or a disk damaged, is no count but an empty slot,
+and its text is counted again. Files are read and written by system calls rather than mapped, since
+a mapped file that is cut, or whose disk is full, would kill the process instead of failing a call.
 """
 
 from __future__ import annotations
